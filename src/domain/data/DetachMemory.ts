@@ -1,5 +1,6 @@
 /**
- * Detaches views of host memory, so that they no longer see it.
+ * Memory that the program sees as an array for a time: hides it from the program's own transfers, and detaches the
+ * program's views at the end.
  *
  * @internal
  */
@@ -41,3 +42,19 @@ export const detachMemory = (memory: ArrayBuffer): boolean => move(memory, 0) !=
  * {@link detachMemory} would return false.
  */
 export const moveMemory = (memory: ArrayBuffer): ArrayBuffer | undefined => move(memory)
+
+const refuse = (): never => {
+  throw new TypeError("the memory is the device's and cannot be transferred: copy it with slice()")
+}
+
+const stays = { value: refuse }
+
+/** Not all engines have all of them. */
+const transfers = { transfer: stays, transferToFixedLength: stays, transferToImmutable: stays }
+
+/**
+ * Hides the methods that transfer the memory, since a program that moved the bytes to its own ArrayBuffer would still
+ * see them after the driver has unmapped them. A program can still transfer it with the methods of the prototype, or
+ * with a stream that takes arrays. So the backend checks for that before it unmaps the memory.
+ */
+export const lend = (memory: ArrayBuffer): ArrayBuffer => Object.defineProperties(memory, transfers)

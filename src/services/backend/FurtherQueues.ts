@@ -13,7 +13,7 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
-import { queueClosed } from "../device/queues/ClosedQueue.ts"
+import { queueClosed } from "../device/queues/Queue.ts"
 
 /** What a backend gives for a further queue. */
 export interface FurtherDrivers {

@@ -8,14 +8,13 @@
  * @internal
  */
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import * as BufferLike from "./BufferLike.ts"
 import * as BufferProblems from "./BufferProblems.ts"
-import * as BufferAccess from "./mapping/BufferAccess.ts"
 import * as MappedMemory from "./mapping/MappedMemory.ts"
 
 /** The device on which the memory is used. */
@@ -35,7 +34,7 @@ export const of = (
   access?: { readonly usage: number; readonly host: BufferUsageRules.HostAccess | undefined }
 ): DeviceBuffer | GpuError | undefined =>
   status.error ?? BufferLike.problem(operation, buffer, info) ??
-    (access === undefined ? undefined : BufferAccess.usageProblem(operation, buffer, access.usage, access.host)) ??
+    (access === undefined ? undefined : usageProblem(operation, buffer, access.usage, access.host)) ??
     BufferLike.deviceBuffer(buffer)
 
 /** The same where memory is needed. */
@@ -54,7 +53,7 @@ export const use = (
   host?: BufferUsageRules.HostAccess | undefined
 ): DeviceBuffer | undefined => {
   const problem = status.error ?? BufferLike.problem(operation, buffer, info) ??
-    BufferAccess.usageProblem(operation, buffer, usage, host)
+    usageProblem(operation, buffer, usage, host)
   if (problem !== undefined) throw problem
   const memory = BufferLike.deviceBuffer(buffer)
   if (memory === undefined) return undefined
@@ -66,4 +65,29 @@ export const use = (
   )
   if (mapped !== undefined) throw mapped
   return memory
+}
+
+/** Which flag of `usage` a buffer lacks, or why the program may not access it, or `undefined`. */
+export const usageProblem = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  usage: number,
+  host?: BufferUsageRules.HostAccess | undefined
+): GpuError | undefined => {
+  const lacks = BufferUsageRules.lackProblem(operation, buffer.usage, usage)
+  if (lacks !== undefined) return lacks
+  if (host === undefined || BufferUsageRules.allowsHost(buffer.usage, host)) return undefined
+  return invalidRequest(
+    operation,
+    `the buffer is ${BufferUsage.format(BufferUsageRules.hostAccess(buffer.usage))}, and this is a ${
+      hostNames[host]
+    } by the program`,
+    "Allocate the buffer without that flag, or copy on the device to or from one without it."
+  )
+}
+
+const hostNames: { readonly [A in BufferUsageRules.HostAccess]: string } = {
+  read: "read",
+  write: "write",
+  readwrite: "read and write"
 }

@@ -38,7 +38,6 @@ import * as Reading from "../device/Reading.ts"
 import { logged } from "../device/ReleaseInOrder.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
-import * as FromHost from "./FromHost.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import { ImageAllocator, plain } from "./ImageAllocator.ts"
@@ -123,7 +122,7 @@ export class CheckedImages implements Service {
         const { label, usage = ImageUsage.defaultUsage } = options ?? {}
         valid(this.#allocator.problem(operation, shape, format, usage))
         valid(Label.problem(operation, label))
-        const given = FromHost.resolve(operation, data, shape, format, options ?? {})
+        const given = HostRows.fromHost(operation, data, shape, format, options ?? {})
         const { bytes, mode, pitches } = given
         const { byteLength } = bytes
         return Effect.catch(

@@ -4,10 +4,15 @@
  * @internal
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as HostData from "../../domain/data/HostData.ts"
 import * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
+import type { HostMode } from "../device/DeviceContext.ts"
+import * as PinnedMemory from "../device/PinnedMemory.ts"
+import type { Pitches } from "./ImageAxes.ts"
 
 /** A region of an image of some format. */
 export interface Part {
@@ -53,3 +58,58 @@ export const gathered = (
   place: Rectangle.Place
 ): Uint8Array<ArrayBuffer> | GpuError =>
   data.byteLength === part.bytes ? data : Rectangle.gathered(rectangle(part), data, place)
+
+/** The data of an image, and where its rows are. */
+export interface FromHost {
+  /** Without gaps where they are copied. */
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly mode: HostMode
+  readonly pitches: Pitches
+}
+
+/** The checked data of an image of that shape and format. */
+export const fromHost = (
+  operation: string,
+  data: HostData.HostData,
+  shape: ImageShape.ImageShape,
+  format: ImageFormat.ImageFormat,
+  options: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> & { readonly mode?: HostMode | undefined }
+): FromHost => {
+  const mode = options.mode ?? "copy"
+  const bytes = valid(HostData.bytes(operation, data))
+  const elementBytes = ImageFormat.elementBytes(format)
+  valid(PinnedMemory.modeProblem(operation, mode, bytes, Math.max(8, elementBytes)))
+  const region = ImageShape.whole(shape)
+  const part = { image: { format }, region, bytes: ImageFormat.imageBytes(format, shape) }
+  const rows = place(operation, part, bytes.byteLength, options)
+  const { rowPitch, slicePitch } = rows
+  if (mode === "use") {
+    valid(gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, rows))
+    return { bytes, mode, pitches: { rowPitch, slicePitch } }
+  }
+  const packed = valid(gathered(part, bytes, rows))
+  const row = region.extent[0] * elementBytes
+  return { bytes: packed, mode, pitches: { rowPitch: row, slicePitch: row * region.extent[1] } }
+}
+
+/** OpenCL wants whole elements from row to row, and all of the last row and slice. */
+const gapsProblem = (
+  operation: string,
+  size: number,
+  slices: number,
+  elementBytes: number,
+  { rowPitch, slicePitch }: Pitches
+): GpuError | undefined => {
+  if (rowPitch % elementBytes !== 0) {
+    return invalidRequest(
+      operation,
+      `the row pitch ${rowPitch} is no multiple of the ${elementBytes} bytes of an element`,
+      "Make the row pitch a multiple of an element's bytes, or let the data be copied."
+    )
+  }
+  return size >= slicePitch * slices ? undefined : invalidRequest(
+    operation,
+    `the data has ${size} bytes, but ${slices} slices ${slicePitch} bytes apart have ${slicePitch * slices}`,
+    "The last row and slice must be complete: pass more data, or let it be copied."
+  )
+}

@@ -9,7 +9,7 @@ import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import * as BufferAccess from "../buffers/mapping/BufferAccess.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 
@@ -37,7 +37,7 @@ export const hostProblem = (
   operation: string,
   { beneath }: DeviceImage,
   host: HostAccess | undefined
-): GpuError | undefined => beneath === undefined ? undefined : BufferAccess.usageProblem(operation, beneath, 0, host)
+): GpuError | undefined => beneath === undefined ? undefined : BufferMemory.usageProblem(operation, beneath, 0, host)
 
 /**
  * Why a command cannot use the image with its present mappings, or `undefined`. `reads` says that the command only

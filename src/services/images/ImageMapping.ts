@@ -12,8 +12,7 @@ import type * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageArrays from "../../domain/images/ImageArrays.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
-import * as MappingAtOnce from "../buffers/mapping/MappingAtOnce.ts"
-import { PrivateMapping } from "../buffers/mapping/PrivateMapping.ts"
+import { mapUnsafe as mapBuffer, PrivateMapping } from "../buffers/mapping/PrivateMapping.ts"
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import type { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -99,7 +98,7 @@ const mapBeneath = (
   beneath: DeviceBuffer
 ): Exit.Exit<DriverImageMapping, GpuError> =>
   Exit.map(
-    MappingAtOnce.mapUnsafe(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
+    mapBuffer(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
     ({ memory, unmapUnsafe }) => ({ ...ImageAxes.packedPitches(image, region), memory, unmapUnsafe })
   )
 

@@ -12,7 +12,7 @@ import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import * as MappingAtOnce from "../buffers/mapping/MappingAtOnce.ts"
+import * as PrivateMapping from "../buffers/mapping/PrivateMapping.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { type Check, CurrentLender, type Part } from "../buffers/staging/StagingLender.ts"
@@ -32,7 +32,7 @@ export const readView = <A extends Elements, B, E, R>(
   const view = new View(source, type, f, asked)
   const { info, status } = device
   if (!info.traits.readsStaged) {
-    return view.lend((part) => MappingAtOnce.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
+    return view.lend((part) => PrivateMapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
   }
   return Effect.withFiber((fiber) => {
     const lender = fiber.getRef(CurrentLender)

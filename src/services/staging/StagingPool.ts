@@ -32,7 +32,7 @@ import {
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
-import { policyOf } from "../buffers/BufferSource.ts"
+import { BufferSource, policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
@@ -44,6 +44,7 @@ import { validated } from "../calls/Validated.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
+import * as KnownQueues from "../device/queues/KnownQueues.ts"
 import * as Lease from "../lease/Lease.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
@@ -54,7 +55,6 @@ import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
 import { type Direction, StagedArray } from "./StagedArray.ts"
-import { StagingSource } from "./StagingSource.ts"
 
 export { type Direction, StagedArray } from "./StagedArray.ts"
 
@@ -971,3 +971,28 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAcce
  * @since 0.1.0
  */
 export const exclusively: Accessors.OfPool<StagingPool, Pool>["exclusively"] = BoundAccessors.exclusively(StagingPool)
+
+/** Buffers that the program maps, one family for each direction. */
+class StagingSource extends BufferSource {
+  override readonly service = "StagingPool"
+
+  /** No flags: more than those of its direction would make it another kind of memory. */
+  protected override readonly added = 0
+
+  override isUsual(): boolean {
+    return true
+  }
+
+  /** Its mappings are commands of the first queue, whichever queue copies to it and from it. */
+  override create(...request: Parameters<BufferSource["create"]>): Effect.Effect<DeviceBuffer, GpuError> {
+    return Effect.tap(
+      super.create(...request),
+      (buffer) => Effect.sync(() => KnownQueues.of(buffer.owner)?.serialise(buffer))
+    )
+  }
+
+  /** Commands cannot write to what the program uploads from: `StagedArray` fills that itself. */
+  override clearUnsafe(buffer: DeviceBuffer, capacity: number): Exit.Exit<void, GpuError> {
+    return buffer.usage === BufferUsage.upload ? Exit.void : super.clearUnsafe(buffer, capacity)
+  }
+}

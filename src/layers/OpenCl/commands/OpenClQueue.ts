@@ -24,7 +24,7 @@ import {
   type QueueDriver,
   type ReadAnswer
 } from "../../../services/device/QueueDriver.ts"
-import { queueClosed } from "../../../services/device/queues/ClosedQueue.ts"
+import { queueClosed } from "../../../services/device/queues/Queue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
 import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
 import { handleOf } from "../memory/OpenClObject.ts"

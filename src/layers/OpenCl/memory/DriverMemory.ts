@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import { lend } from "../../../domain/data/LentMemory.ts"
+import { lend } from "../../../domain/data/DetachMemory.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import { takeUnsafe } from "../../../services/buffers/mapping/TransferredMemory.ts"
+import { takeUnsafe } from "../../../services/buffers/mapping/MappedMemory.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { OpenClApi } from "../OpenClApi.ts"

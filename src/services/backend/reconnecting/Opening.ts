@@ -55,3 +55,13 @@ const opened = <I>(operation: string, context: Context.Context<I>): Effect.Effec
 /** A driver that restarts has no device for a while, so these errors may pass. Others would come again. */
 const mayPass = (error: unknown): boolean =>
   isGpuError(error) && ["DeviceUnavailable", "DeviceLost"].includes(error.reason._tag)
+
+/** Runs `onLost`; its failure is logged and affects nothing else. */
+export const observed = <R>(
+  operation: string,
+  device: string,
+  onLost: (() => Effect.Effect<unknown, unknown, R>) | undefined
+): Effect.Effect<void, never, R> =>
+  onLost === undefined ? Effect.void : Effect.suspend(onLost).pipe(
+    Effect.ignoreCause({ log: "Warn", message: `onLost of ${operation} failed when ${device} was lost` })
+  )

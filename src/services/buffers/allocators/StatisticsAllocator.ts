@@ -10,11 +10,34 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
-import { AllocationCounters, type Counters } from "../../../domain/pool/AllocationCounters.ts"
 import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import { Allocator } from "../Allocator.ts"
 
-export type { Counter, Counters } from "../../../domain/pool/AllocationCounters.ts"
+/**
+ * One quantity, since counting began.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Counter {
+  /** Allocated and not freed. Negative when more was freed than allocated since counting began. */
+  readonly current: number
+  /** The most that `current` has been, at least 0. */
+  readonly peak: number
+  /** Allocated in total, freed or not. */
+  readonly total: number
+}
+
+/**
+ * Requested bytes, and the number of allocations.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Counters {
+  readonly bytes: Counter
+  readonly allocations: Counter
+}
 
 /**
  * The service that reads the counters.
@@ -85,35 +108,52 @@ export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocato
   }))
 )
 
+/** What changes a counter: a counter that counted a while, or one call. */
+const taken = (amount: number): Counter => ({ current: amount, peak: amount, total: amount })
+
+const freed = (amount: number): Counter => ({ current: -amount, peak: 0, total: 0 })
+
+const after = (before: Counter, { current, peak, total }: Counter): Counter => ({
+  current: before.current + current,
+  peak: Math.max(before.peak, before.current + peak),
+  total: before.total + total
+})
+
+const none: Counters = { bytes: taken(0), allocations: taken(0) }
+
+/** Counters that change with each call. */
+class RunningCounters {
+  now = none
+
+  count({ allocations, bytes }: Counters): void {
+    this.now = { bytes: after(this.now.bytes, bytes), allocations: after(this.now.allocations, allocations) }
+  }
+}
+
 /** The counters that count now: the top of the stack, and those of measured effects. */
 class Counting {
-  top = new AllocationCounters()
+  top = new RunningCounters()
   /** The counters below the top: they do not count until those above them are popped. */
-  readonly below: Array<AllocationCounters> = []
-  readonly measured = new Set<AllocationCounters>()
+  readonly below: Array<RunningCounters> = []
+  readonly measured = new Set<RunningCounters>()
 
-  allocated(bytes: number): void {
-    this.top.allocated(bytes)
-    for (const counters of this.measured) counters.allocated(bytes)
-  }
-
-  freed(bytes: number): void {
-    this.top.freed(bytes)
-    for (const counters of this.measured) counters.freed(bytes)
+  count(change: Counters): void {
+    this.top.count(change)
+    for (const counters of this.measured) counters.count(change)
   }
 
   push(): Counters {
     const stopped = this.top
     this.below.push(stopped)
-    this.top = new AllocationCounters()
-    return stopped.now()
+    this.top = new RunningCounters()
+    return stopped.now
   }
 
   pop(): Counters | undefined {
     const outer = this.below.pop()
     if (outer === undefined) return undefined
-    const ended = this.top.now()
-    outer.addAll(ended)
+    const ended = this.top.now
+    outer.count(ended)
     this.top = outer
     return ended
   }
@@ -127,14 +167,14 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
     allocate: (bytes, options) =>
       Effect.uninterruptible(Effect.map(Effect.suspend(() => inner.allocate(bytes, options)), (buffer) => {
         live.set(buffer, bytes)
-        counting.allocated(bytes)
+        counting.count({ bytes: taken(bytes), allocations: taken(1) })
         return buffer
       })),
     freeUnsafe: (buffer) => {
       const bytes = live.get(buffer)
       if (bytes !== undefined) {
         live.delete(buffer)
-        counting.freed(bytes)
+        counting.count({ bytes: freed(bytes), allocations: freed(1) })
       }
       return inner.freeUnsafe(buffer)
     }
@@ -143,7 +183,7 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
 
 const statistics = (counting: Counting): AllocatorStatistics["Service"] =>
   AllocatorStatistics.of({
-    counters: Effect.sync(() => counting.top.now()),
+    counters: Effect.sync(() => counting.top.now),
     push: Effect.sync(() => counting.push()),
     pop: Effect.suspend(() => {
       const ended = counting.pop()
@@ -157,11 +197,11 @@ const measured = <A, E, R>(
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<[counters: Counters, result: A], E, R> =>
   Effect.suspend(() => {
-    const counters = new AllocationCounters()
+    const counters = new RunningCounters()
     // Counting begins when the finalizer that ends it is already on the fiber's stack.
     const run = Effect.suspend(() => {
       measured.add(counters)
-      return Effect.map(effect, (result): [Counters, A] => [counters.now(), result])
+      return Effect.map(effect, (result): [Counters, A] => [counters.now, result])
     })
     return Effect.onExitPrimitive(run, () => {
       measured.delete(counters)

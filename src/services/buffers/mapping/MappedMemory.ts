@@ -8,6 +8,9 @@
  */
 import { type MemorySpan, SpanSet } from "../../../domain/data/MemorySpan.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import type { DeviceImage } from "../../device/DeviceImage.ts"
+import { named } from "../BufferProblems.ts"
 
 /** A span that is mapped, or about to be. Compared by identity. */
 export interface MappedSpan extends MemorySpan {
@@ -74,4 +77,15 @@ export const problem = (
     `${name()} is mapped for ${isWritten ? "writing" : "reading"}`,
     "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
   )
+}
+
+/**
+ * Leaves the memory to the program for good: no pool leases it again, and no command uses it. The driver must neither unmap nor
+ * free it. Returns the error of the mapping's end.
+ */
+export const takeUnsafe = (memory: DeviceBuffer | DeviceImage): GpuError => {
+  const buffer = memory instanceof DeviceBuffer ? memory : memory.beneath
+  memory.distrust()
+  take(memory)
+  return takenProblem("Mapping.unmap", buffer === undefined ? "the image" : named(buffer))
 }

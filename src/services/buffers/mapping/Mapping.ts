@@ -26,9 +26,8 @@ import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import type * as BufferLike from "../BufferLike.ts"
 import * as BufferMemory from "../BufferMemory.ts"
 import { bufferFirst, eitherWay } from "../SubjectFirst.ts"
-import * as BufferAccess from "./BufferAccess.ts"
 import { type Elements, MappedArray } from "./MappedArray.ts"
-import { mapUnsafe } from "./MappingAtOnce.ts"
+import { mapUnsafe } from "./PrivateMapping.ts"
 import { ScopedMapping } from "./ScopedMapping.ts"
 
 export type { Order, ShapeOptions } from "../../../domain/data/StridedShape.ts"
@@ -212,7 +211,7 @@ const requestOf = <A extends Elements>(
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   const purpose = BufferUsageRules.isStaging(usage) ? 0 : usageOf[needed]
-  return BufferAccess.usageProblem(operation, buffer, purpose, needed) ??
+  return BufferMemory.usageProblem(operation, buffer, purpose, needed) ??
     BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment) ??
     { layout, offset, bytes, access: needed }
 }

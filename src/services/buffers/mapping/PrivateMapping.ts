@@ -7,13 +7,15 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
-import { detachMemory } from "../../../domain/data/DetachMemory.ts"
+import { detachMemory, lend } from "../../../domain/data/DetachMemory.ts"
 import * as HostData from "../../../domain/data/HostData.ts"
-import { lend } from "../../../domain/data/LentMemory.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest, outOfMemory } from "../../../domain/GpuError.ts"
-import type { DriverMapping, MapAccess } from "../../device/QueueDriver.ts"
+import { BytesInFlight } from "../../device/BytesInFlight.ts"
+import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import type { DriverMapping, MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
 import type { Begin } from "../../device/Reading.ts"
+import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
 
 /** A range of a buffer or a region of an image, as its driver copies it. */
 export interface CopiedPart {
@@ -85,4 +87,27 @@ export class PrivateMapping implements DriverMapping {
     Deferred.doneUnsafe(this.#contents, copy === undefined ? outOfMemory(bytes) : Exit.succeed(copy))
     return constVoid
   }
+}
+
+/**
+ * Maps bytes of a buffer, checked and claimed: in place where the driver can, else a copy.
+ */
+export const mapUnsafe = (
+  driver: QueueDriver["Service"],
+  status: DeviceStatus,
+  memory: DeviceBuffer,
+  { access, bytes, offset }: { readonly access: MapAccess; readonly bytes: number; readonly offset: number }
+): Exit.Exit<DriverMapping, GpuError> => {
+  const inPlace = driver.mapUnsafe?.(memory, offset, bytes, access) ?? Exit.succeed(undefined)
+  const copied = () =>
+    new PrivateMapping(status, {
+      bytes,
+      readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
+      writeUnsafe: (data) => {
+        const written = driver.writeUnsafe(memory, offset, data)
+        BytesInFlight.of(driver).add(data.byteLength)
+        return written
+      }
+    }, access)
+  return Exit.map(distrustUnverified(inPlace, memory), (mapping) => mapping ?? copied())
 }

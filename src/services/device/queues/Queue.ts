@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as Exit from "effect/Exit"
-import type { GpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, released } from "../../../domain/GpuError.ts"
 
 /**
  * A queue among the queues of its device.
@@ -39,3 +39,7 @@ export interface OpenQueues {
   /** Submits what is recorded on any of them: the memory that it names is about to be freed. */
   flushUnsafe(): Exit.Exit<void, GpuError>
 }
+
+/** The error of operations on a closed queue. @internal */
+export const queueClosed = (label: string): GpuError =>
+  released("CommandQueue.make", { label, size: 0, ended: "scopeClosed", what: "queue" })
