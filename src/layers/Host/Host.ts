@@ -41,7 +41,7 @@ import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { leaseOf } from "../../services/buffers/LeaseUnder.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
 import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
-import { Turns, type TurnsShape } from "../../services/calls/Turns.ts"
+import { type TaskQueue, Tasks } from "../../services/calls/Tasks.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
@@ -249,7 +249,7 @@ const make = Effect.fn("Host.open")(function*(
   const settings = attempt(() => resolve(options))
   if (isGpuError(settings)) return yield* settings
   const device = yield* Effect.acquireRelease(
-    Effect.flatMap(Turns, (turns) => open(settings, turns)),
+    Effect.flatMap(Tasks, (tasks) => open(settings, tasks)),
     (device) => Effect.sync(() => device.close())
   )
   yield* Effect.annotateCurrentSpan("gpu.device", format(device.info))
@@ -279,11 +279,11 @@ const make = Effect.fn("Host.open")(function*(
   )
 })
 
-const open = (settings: Settings, turns: TurnsShape): Effect.Effect<HostDevice, GpuError> => {
+const open = (settings: Settings, tasks: TaskQueue): Effect.Effect<HostDevice, GpuError> => {
   const why = settings.faults.nextOpening()
   if (why === undefined) {
     const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
-    return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, turns }))
+    return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, tasks }))
   }
   return makeError(
     new DeviceUnavailable({
@@ -410,7 +410,7 @@ const viewOf = (
     const taken = device.problem(operation, [own])
     if (taken !== undefined) return taken
     // Wait for the move: it detaches all views of the memory, one that is made now included.
-    if (own.isMoving || device.waitsForOthers(own)) return Effect.andThen(device.turn, viewOf(device, buffer))
+    if (own.isMoving || device.waitsForOthers(own)) return Effect.andThen(device.settled, viewOf(device, buffer))
     const lease = leaseOf(buffer)
     if (lease !== undefined && own.shownBy === undefined) show(device, own, lease)
     return Effect.succeed(new Uint8Array(own.memory, own.base, buffer.size))

@@ -147,7 +147,7 @@ export const dispatch = (
   const { count, scalars, timed } = dispatch
   const pieces = function*(): Generator<number, void> {
     const args = bodyArguments(compiled, dispatch, (index) => buffers[index]!)
-    const range = compiled.itemsOfTurn(rangeItems, scalars)
+    const range = compiled.itemsOfTask(rangeItems, scalars)
     for (let from = 0; from < count; from += range) {
       const to = Math.min(count, from + range)
       body(from, to, args)

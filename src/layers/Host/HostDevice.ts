@@ -14,7 +14,7 @@ import { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { DriverError, type GpuError, invalidRequest, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
-import type { TurnsShape } from "../../services/calls/Turns.ts"
+import type { TaskQueue } from "../../services/calls/Tasks.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../services/device/DeviceContext.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
@@ -41,7 +41,7 @@ export class HostDevice {
   readonly faults: Faults
   readonly status = new DeviceStatus("host")
   readonly driverObjects = new DriverObjects()
-  readonly turns: TurnsShape
+  readonly tasks: TaskQueue
   readonly worker: HostWorker
   readonly memory: HostMemory
   readonly #latency: Duration.Duration | undefined
@@ -56,11 +56,11 @@ export class HostDevice {
     readonly faults: Faults
     readonly latency: Duration.Duration | undefined
     readonly memory: HostMemory
-    readonly turns: TurnsShape
+    readonly tasks: TaskQueue
   }) {
     this.info = options.info
-    this.turns = options.turns
-    this.worker = new HostWorker(options.turns.next)
+    this.tasks = options.tasks
+    this.worker = new HostWorker(options.tasks.next)
     this.faults = options.faults
     this.memory = options.memory
     this.#latency = options.latency
@@ -102,7 +102,7 @@ export class HostDevice {
   }
 
   /** Waits until what is submitted now has run. */
-  readonly turn: Effect.Effect<void, GpuError> = Effect.callback((resume) => {
+  readonly settled: Effect.Effect<void, GpuError> = Effect.callback((resume) => {
     this.worker.enqueue({
       ...immediate(() => resume(Exit.void)),
       abandoned: (error) => resume(Exit.fail(error))

@@ -36,7 +36,7 @@ export class HostKernel extends CompiledKernel {
   }
 
   /** How many items run in one task of the event loop when `items` items of one element each would. At least one. */
-  itemsOfTurn(items: number, scalars: Dispatch["scalars"]): number {
+  itemsOfTask(items: number, scalars: Dispatch["scalars"]): number {
     const work = Number(scalars[this.#work])
     return work > 1 ? Math.max(1, Math.floor(items / work)) : items
   }

@@ -56,7 +56,7 @@ export class HostQueue implements Driver, OrderedQueue {
   #recorded: Array<Recorded> = []
   /** Failures of commands that have run, until the next finish or read. */
   #failures: Array<Failure> = []
-  #flushAtEndOfTurn = false
+  #willFlush = false
   /** How many commands were submitted, and how many of those have ended. */
   #submitted = 0
   #ended = 0
@@ -73,7 +73,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#device = device
     this.#running = running
     this.#status = further?.status ?? device.status
-    this.#worker = further === undefined ? device.worker : new HostWorker(device.turns.next)
+    this.#worker = further === undefined ? device.worker : new HostWorker(device.tasks.next)
     this.order = queues.add(this, further?.label)
     if (further === undefined) {
       device.afterUses = this.#afterUses
@@ -288,16 +288,16 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
     this.#noteUse(command)
     if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
-    if (!this.#flushAtEndOfTurn) {
-      this.#flushAtEndOfTurn = true
-      this.#device.turns.atEnd(this.#endOfTurn)
+    if (!this.#willFlush) {
+      this.#willFlush = true
+      this.#device.tasks.atEnd(this.#flushSoon)
     }
     return Exit.void
   }
 
   /** Commands that were recorded for a device that is now lost or closed never run: the flush does nothing. */
-  readonly #endOfTurn = (): void => {
-    this.#flushAtEndOfTurn = false
+  readonly #flushSoon = (): void => {
+    this.#willFlush = false
     this.flushUnsafe()
   }
 

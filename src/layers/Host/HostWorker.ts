@@ -4,7 +4,7 @@
  * @internal
  */
 import type { GpuError } from "../../domain/GpuError.ts"
-import type { TurnsShape } from "../../services/calls/Turns.ts"
+import type { TaskQueue } from "../../services/calls/Tasks.ts"
 
 /** One piece of submitted work. */
 export interface Job {
@@ -38,10 +38,10 @@ export class HostWorker {
   #spent = 0
   #running = false
   #scheduled = false
-  readonly #nextTurn: TurnsShape["next"]
+  readonly #runLater: TaskQueue["next"]
 
-  constructor(nextTurn: TurnsShape["next"]) {
-    this.#nextTurn = nextTurn
+  constructor(runLater: TaskQueue["next"]) {
+    this.#runLater = runLater
   }
 
   /** Whether everything submitted has run. */
@@ -65,7 +65,7 @@ export class HostWorker {
     this.#running = false
     if (this.#next === undefined) return
     this.#scheduled = true
-    this.#nextTurn(this.#continue)
+    this.#runLater(this.#continue)
   }
 
   /** Drops the jobs that have not ended, and calls their `abandoned`. */

@@ -34,7 +34,7 @@ import type * as ImageLike from "../../services/images/ImageLike.ts"
 import { OpenClQueue } from "./commands/OpenClQueue.ts"
 import { OpenClImages } from "./images/OpenClImages.ts"
 import * as OpenClKernel from "./kernels/OpenClKernel.ts"
-import { lendHandleUnsafe } from "./memory/MemoryHandle.ts"
+import { handleForProgramUnsafe } from "./memory/MemoryHandle.ts"
 import { load, type OpenClApi } from "./OpenClApi.ts"
 import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
@@ -317,7 +317,7 @@ const handles = (device: OpenDevice, queue: OpenClQueue, shown: OpenClDevice): O
     device: shown,
     context: device.context,
     queue: queue.handle,
-    handleUnsafe: (object) => lendHandleUnsafe("OpenCl.handle", object, device, queue),
+    handleUnsafe: (object) => handleForProgramUnsafe("OpenCl.handle", object, device, queue),
     enqueueUnsafe: ({ call, enqueue, label, memory }) => {
       const problem = commandProblem(label, memory)
       if (problem !== undefined) return Exit.fail(problem)

@@ -110,7 +110,7 @@ class StagingMapping implements DriverMapping {
   readonly memory: Effect.Effect<ArrayBuffer, GpuError>
   readonly #buffer: StagingBuffer
   readonly #contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
-  readonly #giveUp: () => void
+  readonly #cancel: () => void
   #isMapped = false
 
   /**
@@ -127,7 +127,7 @@ class StagingMapping implements DriverMapping {
     const size = roundUp4(bytes)
     this.#buffer = buffer
     this.memory = Effect.flatMap(Deferred.await(this.#contents), (contents) => Effect.as(recorded, contents))
-    this.#giveUp = ask<ArrayBuffer>({
+    this.#cancel = ask<ArrayBuffer>({
       status,
       call: "GPUBuffer.mapAsync",
       start: async () => {
@@ -143,7 +143,7 @@ class StagingMapping implements DriverMapping {
   }
 
   readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
-    this.#giveUp()
+    this.#cancel()
     // The fiber that waits for the memory learns that the mapping has ended.
     Deferred.doneUnsafe(this.#contents, Exit.succeed(new ArrayBuffer(0)))
     if (!this.#isMapped) return Exit.void

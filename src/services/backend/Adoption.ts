@@ -24,10 +24,10 @@ export const acquire = <A, Options extends AdoptionOptions>(
   status: DeviceStatus,
   options: Options | undefined,
   adopt: (options: Partial<Options>) => Effect.Effect<A, GpuError>,
-  giveBack: (adopted: A) => Effect.Effect<void, GpuError>,
+  release: (adopted: A) => Effect.Effect<void, GpuError>,
   what?: string
 ): Effect.Effect<A, GpuError, Scope.Scope> =>
   Effect.acquireRelease(
     validated(operation, () => status.error ?? Label.problem(operation, options?.label) ?? adopt(options ?? {})),
-    (adopted) => logged(() => giveBack(adopted), what)
+    (adopted) => logged(() => release(adopted), what)
   )

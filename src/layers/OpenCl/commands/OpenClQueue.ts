@@ -388,12 +388,12 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
       if (status.error !== undefined) return status.error
       if (Exit.isFailure(flushed) || this.#commands.ended >= target) return flushed
       return Effect.callback<void, GpuError>((resume) => {
-        let giveUp = constVoid
+        let cancel = constVoid
         const stopListening = status.onLost((error) => {
-          giveUp()
+          cancel()
           resume(error)
         })
-        giveUp = this.#wait.start(
+        cancel = this.#wait.start(
           () => {
             stopListening()
             resume(status.error ?? Exit.void)
@@ -403,7 +403,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
         )
         return Effect.sync(() => {
           stopListening()
-          giveUp()
+          cancel()
         })
       })
     })
@@ -424,7 +424,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     this.#commands.add(this.#event[0]!, recording)
     if (this.order.queues.several) this.order.recorded(recording, this.#commands.recorded)
     this.#unflushed += 1
-    if (this.#unflushed === 1) queueMicrotask(this.#endOfTurn)
+    if (this.#unflushed === 1) queueMicrotask(this.#flushSoon)
     else if (this.#unflushed === commandsPerFlush) this.#flushUnasked()
     return Exit.void
   }
@@ -503,7 +503,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   }
 
   /** Flushes, so that work starts although no fiber waits for it. */
-  readonly #endOfTurn = (): void => {
+  readonly #flushSoon = (): void => {
     if (this.#unflushed > 0 && this.#status.error === undefined) this.#flushUnasked()
   }
 

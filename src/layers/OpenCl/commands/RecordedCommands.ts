@@ -130,7 +130,7 @@ export class RecordedCommands {
   /** Remembers the failure of a call that belongs to no command's event. */
   fail(call: string, code: number): void {
     this.#addFailure({ call, code, labels: this.labels })
-    this.#tellLoss()
+    this.#reportLoss()
   }
 
   /**
@@ -144,7 +144,7 @@ export class RecordedCommands {
   /** Releases the commands at the front that have ended. */
   sweep(): void {
     this.#endEnded()
-    this.#tellLoss()
+    this.#reportLoss()
   }
 
   /** Releases the commands up to the `target`-th, after a wait for all of them that returned `code`. */
@@ -220,7 +220,7 @@ export class RecordedCommands {
 
   #end({ command, event }: Recorded, status: number): void {
     if (status < CL_COMPLETE && command.onlyWaits !== true) this.#failed(command, status)
-    if (command.timed !== undefined && status === CL_COMPLETE) this.#tellTime(command.timed, event)
+    if (command.timed !== undefined && status === CL_COMPLETE) this.#reportTime(command.timed, event)
     if (this.#api.clReleaseEvent(event) === OpenClCode.success) this.#objects.remove("event")
     if (command.memory !== undefined) this.#memoryBytes -= command.memory.byteLength
     this.#ended += 1
@@ -236,7 +236,7 @@ export class RecordedCommands {
    * Reports how long a command ran. Queues without profiling have no times, and some drivers return nonsense for
    * commands that never began.
    */
-  #tellTime(timed: (seconds: number) => void, event: bigint): void {
+  #reportTime(timed: (seconds: number) => void, event: bigint): void {
     const query = this.#api.clGetEventProfilingInfo
     const begun = InfoQuery.word(query, event, CL_PROFILING_COMMAND_START)
     const ended = begun === undefined ? undefined : InfoQuery.word(query, event, CL_PROFILING_COMMAND_END)
@@ -259,7 +259,7 @@ export class RecordedCommands {
    * Marks the device as lost. Must be a method's last action: a subscriber may at once sweep, wait, or close the layer,
    * and would release the event of a half-ended command a second time.
    */
-  #tellLoss(): void {
+  #reportLoss(): void {
     const loss = this.#loss
     if (loss === undefined) return
     this.#loss = undefined

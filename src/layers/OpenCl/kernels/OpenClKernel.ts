@@ -39,11 +39,11 @@ export class OpenClKernel extends CompiledKernel {
 }
 
 export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
-  // A build occupies one of libuv's few threads for 100 ms and more, so they take turns.
-  const turns = Semaphore.makeUnsafe(1)
+  // A build occupies one of libuv's few threads for 100 ms and more, so one runs at a time.
+  const builds = Semaphore.makeUnsafe(1)
   return {
     writer: Effect.succeed(openClC),
-    compile: (kernel, written) => turns.withPermit(Effect.suspend(() => compile(kernel, written, device))),
+    compile: (kernel, written) => builds.withPermit(Effect.suspend(() => compile(kernel, written, device))),
     release: (compiled) => releaseKernel(device, compiled)
   }
 }

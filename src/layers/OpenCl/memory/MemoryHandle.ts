@@ -37,7 +37,7 @@ export const memoryHandle = (
  * The same, for the program. The library does not see the commands that the program enqueues with the handle. On this
  * queue they run after the commands of earlier owners; those of the next owner run after everything on every queue.
  */
-export const lendHandleUnsafe = (
+export const handleForProgramUnsafe = (
   operation: string,
   object: BufferLike.BufferLike | ImageLike.ImageLike,
   device: OpenDevice,

@@ -29,7 +29,7 @@ import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { type OpenedDevice, own, useOpenedDevice } from "../OwnDevice.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import { usageOf } from "./MemoryFlags.ts"
-import { lendHandleUnsafe, memoryHandle } from "./MemoryHandle.ts"
+import { handleForProgramUnsafe, memoryHandle } from "./MemoryHandle.ts"
 import * as MemoryQuery from "./MemoryQuery.ts"
 import { allocationOf, OpenClBuffer } from "./OpenClObject.ts"
 
@@ -300,9 +300,9 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
     "OpenClMemory.retain",
     ({ opened, queue }) =>
       ScopedAttachment.acquire("OpenClMemory.retain", "buffer", (attachment) => {
-        const lent = lendHandleUnsafe("OpenClMemory.retain", object, opened, queue)
-        if (Exit.isFailure(lent)) return lent
-        const memory = lent.value
+        const handle = handleForProgramUnsafe("OpenClMemory.retain", object, opened, queue)
+        if (Exit.isFailure(handle)) return handle
+        const memory = handle.value
         const unretained = retained(opened, "clRetainMemObject", memory)
         if (unretained !== undefined) return Exit.fail(unretained)
         opened.driverObjects.add("reference")

@@ -102,7 +102,7 @@ export class OpenDevice {
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
     Effect.suspend(() => {
       if (this.status.error !== undefined) return this.status.error
-      const flags = memoryFlags(this.toldOf(usage), this.hostMemoryFlag)
+      const flags = memoryFlags(this.driverUsage(usage), this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       return Exit.succeed(this.#add(new OpenClBuffer(memory, this.info, bytes, usage, label)))
@@ -113,7 +113,7 @@ export class OpenDevice {
       const bytes = data.byteLength
       const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
       if (problem !== undefined) return problem
-      const flags = hostFlags(this.toldOf(usage), mode, this.hostMemoryFlag)
+      const flags = hostFlags(this.driverUsage(usage), mode, this.hostMemoryFlag)
       const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
       if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
       const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
@@ -132,7 +132,7 @@ export class OpenDevice {
     this.#region[1] = BigInt(size)
     const memory = this.api.clCreateSubBuffer(
       handleOf(parent),
-      regionFlags(this.toldOf(usage), this.toldOf(parent.usage)),
+      regionFlags(this.driverUsage(usage), this.driverUsage(parent.usage)),
       CL_BUFFER_CREATE_TYPE_REGION,
       this.#region,
       this.#code
@@ -153,7 +153,7 @@ export class OpenDevice {
   }
 
   /** The usage that the driver gets: without the flags for host access before OpenCL 1.2, which introduced them. */
-  toldOf(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+  driverUsage(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
     return isVersion12(this.device) ? usage : usage & ~BufferUsageRules.hostAccess(usage)
   }
 
@@ -181,9 +181,9 @@ export class OpenDevice {
 
   /** Releases everything. The queue must be idle, and no fiber may wait for it. */
   close(): void {
-    for (const giveBack of this.beforeBuffers) giveBack()
+    for (const release of this.beforeBuffers) release()
     this.#buffers.close((buffer) => this.#destroy(buffer))
-    for (const giveBack of this.atClose) giveBack()
+    for (const release of this.atClose) release()
     this.closed = true
     if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
     if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")

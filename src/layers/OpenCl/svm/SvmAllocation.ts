@@ -33,7 +33,7 @@ export class SvmAllocation {
     this.#free = free
   }
 
-  /** One more buffer is over it, or one more reference to a cl_mem over it was lent. */
+  /** One more buffer is over it, or other code has one more reference to a cl_mem over it. */
   retain(): void {
     this.#buffers += 1
   }

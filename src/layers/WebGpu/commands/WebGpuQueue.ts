@@ -154,7 +154,7 @@ export class WebGpuQueue implements Driver {
   record(command: Commands.Command): Exit.Exit<void, GpuError> {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
-    if (this.#commands.push(command) === 1) queueMicrotask(this.#endOfTurn)
+    if (this.#commands.push(command) === 1) queueMicrotask(this.#flushSoon)
     return this.#commands.length < commandsPerFlush ? Exit.void : this.flushUnsafe()
   }
 
@@ -236,7 +236,7 @@ export class WebGpuQueue implements Driver {
    * without waiting goes into one submit. It never outlives the task of the event loop, so it neither keeps the process
    * alive nor meets a closed device.
    */
-  readonly #endOfTurn = (): void => {
+  readonly #flushSoon = (): void => {
     this.flushUnsafe()
   }
 

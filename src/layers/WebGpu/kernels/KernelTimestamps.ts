@@ -85,7 +85,7 @@ export class KernelTimestamps {
     this.#isAsked = true
     this.#read = this.#read.then(() => {
       this.#isAsked = false
-      return this.#tell(this.#take())
+      return this.#report(this.#take())
     })
     this.#opened.failures.follow("GPUBuffer.mapAsync", this.#read.then(() => []), () => [])
   }
@@ -104,7 +104,7 @@ export class KernelTimestamps {
   }
 
   /** Settles when the callbacks have been called, or the read has failed: a missing time fails no command. */
-  #tell(sets: ReadonlyArray<Timestamps>): Promise<void> {
+  #report(sets: ReadonlyArray<Timestamps>): Promise<void> {
     const last = sets.at(-1)
     if (last === undefined) return Promise.resolve()
     const bytes = (sets.length - 1) * setBytes + last.timed.length * 16
@@ -129,7 +129,7 @@ export class KernelTimestamps {
           driverObjects.remove("timestamps")
         }
         this.#destroy(sets)
-        if (Exit.isSuccess(answer)) tellAll(sets, new BigUint64Array(answer.value))
+        if (Exit.isSuccess(answer)) reportAll(sets, new BigUint64Array(answer.value))
         settle()
       })
     })
@@ -137,12 +137,12 @@ export class KernelTimestamps {
 }
 
 /** Calls the callbacks, except where a driver has set its clock back or the dispatch did not run. */
-const tellAll = (sets: ReadonlyArray<Timestamps>, nanoseconds: BigUint64Array): void => {
+const reportAll = (sets: ReadonlyArray<Timestamps>, nanoseconds: BigUint64Array): void => {
   for (const [index, { timed }] of sets.entries()) {
-    for (const [place, tell] of timed.entries()) {
+    for (const [place, report] of timed.entries()) {
       const at = index * queries + 2 * place
       const [begun, ended] = [nanoseconds[at]!, nanoseconds[at + 1]!]
-      if (ended > 0n && ended >= begun) tell(Number(ended - begun) / 1e9)
+      if (ended > 0n && ended >= begun) report(Number(ended - begun) / 1e9)
     }
   }
 }

@@ -23,8 +23,7 @@ import * as BufferPool from "../../buffers/BufferPool.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import type * as Device from "../Device.ts"
 import { Generations as GenerationsOf } from "./Generations.ts"
-import { observed } from "./Opening.ts"
-import { open } from "./Opening.ts"
+import { observed, open } from "./Opening.ts"
 
 /**
  * The service: devices one after another, each with what `I` names.

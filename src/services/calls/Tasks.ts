@@ -7,7 +7,7 @@
  */
 import * as Context from "effect/Context"
 
-export interface TurnsShape {
+export interface TaskQueue {
   /** Runs `task` as a microtask. */
   readonly atEnd: (task: () => void) => void
   /** Runs `task` in a later task of the event loop. */
@@ -18,6 +18,6 @@ export interface TurnsShape {
 const immediate = (globalThis as { readonly setImmediate?: (task: () => void) => unknown }).setImmediate ??
   ((task: () => void) => setTimeout(task, 0))
 
-export const Turns: Context.Reference<TurnsShape> = Context.Reference<TurnsShape>("effect-schedules/Tasks", {
+export const Tasks: Context.Reference<TaskQueue> = Context.Reference<TaskQueue>("effect-schedules/Tasks", {
   defaultValue: () => ({ atEnd: (task) => queueMicrotask(task), next: (task) => void immediate(task) })
 })
