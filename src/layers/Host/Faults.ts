@@ -50,66 +50,69 @@ export interface Delays {
  * @since 0.1.0
  */
 export class Faults {
-  readonly #openings = new FaultPlan<string>()
-  readonly #operations = new FaultPlan<string>()
-  readonly #allocations = new FaultPlan<"OutOfMemory" | "DriverError">()
-  readonly #frees = new FaultPlan<string>()
-  readonly #commands = new FaultPlan<string>()
-  readonly #reads = new FaultPlan<never>()
+  /** What is planned for the calls of each kind, and their counts. @internal */
+  readonly calls = {
+    openings: new FaultPlan<string>(),
+    operations: new FaultPlan<string>(),
+    allocations: new FaultPlan<"OutOfMemory" | "DriverError">(),
+    frees: new FaultPlan<string>(),
+    commands: new FaultPlan<string>(),
+    reads: new FaultPlan<never>()
+  }
   readonly #devices = new Set<DeviceStatus>()
   #delays: { readonly allocations: Duration.Duration | undefined; readonly reads: Duration.Duration | undefined } =
     noDelays
 
   /** How many times a program tried to open a device, failed attempts included. */
   get openings(): number {
-    return this.#openings.count
+    return this.calls.openings.count
   }
 
   /**
    * Allocations that reached the driver, failed ones included; one that was interrupted while delayed is not counted.
    */
   get allocations(): number {
-    return this.#allocations.count
+    return this.calls.allocations.count
   }
 
   /** Buffers that were freed, failed frees included. */
   get frees(): number {
-    return this.#frees.count
+    return this.calls.frees.count
   }
 
   /** Commands: writes, copies, fills and dispatches, in the order in which they were recorded. */
   get commands(): number {
-    return this.#commands.count
+    return this.calls.commands.count
   }
 
   /** Reads that were requested. */
   get reads(): number {
-    return this.#reads.count
+    return this.calls.reads.count
   }
 
   /** Allocations, frees, commands, reads, finishes and reclaims together. */
   get operations(): number {
-    return this.#operations.count
+    return this.calls.operations.count
   }
 
   /** Makes an opening of the device fail with DeviceUnavailable, as on a machine without a driver. */
   failOpenings(options?: FaultWindow & { readonly why?: string | undefined }): void {
-    this.#openings.add(options, options?.why ?? "a planned fault")
+    this.calls.openings.add(options, options?.why ?? "a planned fault")
   }
 
   /** Makes allocations fail, with OutOfMemory by default. */
   failAllocations(options?: FaultWindow & { readonly error?: "OutOfMemory" | "DriverError" | undefined }): void {
-    this.#allocations.add(options, options?.error ?? "OutOfMemory")
+    this.calls.allocations.add(options, options?.error ?? "OutOfMemory")
   }
 
   /** Makes frees fail with DriverError. The memory is freed all the same. */
   failFrees(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#frees.add(options, options?.log ?? "a planned fault")
+    this.calls.frees.add(options, options?.log ?? "a planned fault")
   }
 
   /** Makes commands fail: they do nothing, and the next finish or read fails with a DriverError that names them. */
   failCommands(options?: FaultWindow & { readonly log?: string | undefined }): void {
-    this.#commands.add(options, options?.log ?? "a planned fault")
+    this.calls.commands.add(options, options?.log ?? "a planned fault")
   }
 
   /** Loses every open device that uses these faults, now. Does nothing while none is open. */
@@ -121,7 +124,7 @@ export class Faults {
 
   /** Loses the device at its nth operation from now, 1 being the next one; that operation fails with DeviceLost. */
   loseAt(nth: number, detail: string = "a planned fault"): void {
-    this.#operations.add({ nth }, detail)
+    this.calls.operations.add({ nth }, detail)
   }
 
   /** Sets the delays from now on, in place of the layer's `latency`; a kind left out keeps the layer's. */
@@ -134,7 +137,7 @@ export class Faults {
 
   /** Forgets every planned fault and delay. The counts stay. */
   clear(): void {
-    for (const plan of [this.#openings, this.#operations, this.#allocations, this.#frees, this.#commands]) plan.clear()
+    for (const plan of Object.values(this.calls)) plan.clear()
     this.#delays = noDelays
   }
 
@@ -146,35 +149,10 @@ export class Faults {
     }
   }
 
-  /** @internal */
-  nextOpening(): string | undefined {
-    return this.#openings.next()
-  }
-
   /** Counts an operation and loses the device when that was planned. @internal */
   operation(device: DeviceStatus): void {
-    const detail = this.#operations.next()
+    const detail = this.calls.operations.next()
     if (detail !== undefined) device.lose(detail)
-  }
-
-  /** @internal */
-  nextAllocation(): "OutOfMemory" | "DriverError" | undefined {
-    return this.#allocations.next()
-  }
-
-  /** @internal */
-  nextFree(): string | undefined {
-    return this.#frees.next()
-  }
-
-  /** @internal */
-  nextCommand(): string | undefined {
-    return this.#commands.next()
-  }
-
-  /** @internal */
-  nextRead(): void {
-    this.#reads.next()
   }
 
   /** @internal */

@@ -280,7 +280,7 @@ const make = Effect.fn("Host.open")(function*(
 })
 
 const open = (settings: Settings, tasks: TaskQueue): Effect.Effect<HostDevice, GpuError> => {
-  const why = settings.faults.nextOpening()
+  const why = settings.faults.calls.openings.next()
   if (why === undefined) {
     const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
     return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, tasks }))

@@ -164,7 +164,7 @@ export class HostDevice {
     const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
     if (problem !== undefined) return Exit.fail(problem)
     this.operation()
-    const fault = this.faults.nextFree()
+    const fault = this.faults.calls.frees.next()
     this.#destroy(buffer as HostBuffer)
     return fault === undefined ? Exit.void : Exit.fail(driverError("destroyBuffer", fault, []))
   }
@@ -229,7 +229,7 @@ export class HostDevice {
   #allocationProblem(bytes: number): GpuError | undefined {
     const lost = this.operation()
     if (lost !== undefined) return lost
-    const fault = this.faults.nextAllocation()
+    const fault = this.faults.calls.allocations.next()
     if (fault === "OutOfMemory") return outOfMemory(bytes)
     return fault === "DriverError" ? driverError("createBuffer", "a planned fault", []) : undefined
   }

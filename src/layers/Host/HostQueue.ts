@@ -92,7 +92,7 @@ export class HostQueue implements Driver, OrderedQueue {
     if (Exit.isFailure(flushed)) return flushed
     const ordered = this.#inOrder({ buffers: [buffer] })
     if (Exit.isFailure(ordered)) return ordered
-    const fault = this.#device.faults.nextCommand()
+    const fault = this.#device.faults.calls.commands.next()
     if (fault === undefined && this.#worker.idle) new Uint8Array(buffer.memory, buffer.base + offset).set(data)
     else {
       const command = HostCommand.write(buffer, offset, data.slice())
@@ -285,7 +285,7 @@ export class HostQueue implements Driver, OrderedQueue {
     if (problem !== undefined) return Exit.fail(problem)
     const ordered = this.#inOrder(command)
     if (Exit.isFailure(ordered)) return ordered
-    this.#recorded.push({ command, fault: this.#device.faults.nextCommand() })
+    this.#recorded.push({ command, fault: this.#device.faults.calls.commands.next() })
     this.#noteUse(command)
     if (this.#recorded.length >= commandsPerFlush) return this.flushUnsafe()
     if (!this.#willFlush) {
@@ -418,7 +418,7 @@ export class HostQueue implements Driver, OrderedQueue {
       const buffer = own(source)
       const problem = this.#device.problem("CommandQueue.read", [buffer])
       if (problem !== undefined) return problem
-      this.#device.faults.nextRead()
+      this.#device.faults.calls.reads.next()
       const lost = this.#operationAfterFlush()
       if (lost !== undefined) return lost
       const ordered = this.#inOrder({ buffers: [buffer] })

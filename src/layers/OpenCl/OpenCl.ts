@@ -14,18 +14,17 @@ import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { formatted } from "../../domain/arguments/Format.ts"
-import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { format } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
-import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
+import { type ConfigOf, layerOfConfig, layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
@@ -89,10 +88,12 @@ export type Services = OpenClServices
  * @since 0.1.0
  */
 export const layer = (options?: OpenOptions.Options): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const given = LayerOptions.read("OpenCl.layer", OpenOptions.Options, options)
-    return isGpuError(given) ? given : Effect.flatMap(load({ library: given.library }), (api) => makeFirst(api, given))
-  }))
+  layerOfOptions(
+    "OpenCl.layer",
+    OpenOptions.Options,
+    options,
+    (given) => Effect.flatMap(load({ library: given.library }), (api) => makeFirst(api, given))
+  )
 
 /**
  * The same as {@link layer}, with options that come from configuration.
@@ -139,11 +140,7 @@ export const layerConfig = (
  * @since 0.1.0
  */
 export const layerFrom = (api: OpenClApi, options?: OpenOptions.DeviceOptions): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const operation = "OpenCl.layerFrom"
-    const given = LayerOptions.read(operation, OpenOptions.DeviceOptions, options)
-    return isGpuError(given) ? given : makeFirst(api, given)
-  }))
+  layerOfOptions("OpenCl.layerFrom", OpenOptions.DeviceOptions, options, (given) => makeFirst(api, given))
 
 /**
  * Uses a context and a command queue that other code has made and goes on using. `device` is the one of the queue, as the loader
@@ -185,15 +182,20 @@ export const layerFrom = (api: OpenClApi, options?: OpenOptions.DeviceOptions): 
 export const layerFromHandles = (
   handles: SharedHandles.Handles,
   options?: SharedHandles.HandleOptions
-): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const operation = "OpenCl.layerFromHandles"
-    const given = SharedHandles.problem(operation, handles) ??
-      LayerOptions.read(operation, SharedHandles.HandleOptions, options)
-    if (isGpuError(given)) return given
-    return Effect.flatMap(given.api === undefined ? load() : Effect.succeed(given.api), (api) =>
-      make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, handles, given)))
-  }))
+): Layer.Layer<Services, GpuError> => {
+  const operation = "OpenCl.layerFromHandles"
+  return layerOfOptions(
+    operation,
+    SharedHandles.HandleOptions,
+    options,
+    (given) =>
+      SharedHandles.problem(operation, handles) ??
+        Effect.flatMap(
+          given.api === undefined ? load() : Effect.succeed(given.api),
+          (api) => make(api, given, (platforms, given) => SharedHandles.open(operation, api, platforms, handles, given))
+        )
+  )
+}
 
 /**
  * The platforms and devices of the machine, in the order that `layer`'s indices mean. Fails with DeviceUnavailable when

@@ -79,6 +79,7 @@ export class OpenCl extends Context.Service<OpenCl, {
   readonly enqueueUnsafe: (command: RawCommand) => Exit.Exit<void, GpuError>
 }>()("effect-gpu-pool/OpenCl") {}
 
+/** What this backend's modules know of an open device. @internal */
 export interface OpenedDevice {
   readonly api: OpenClApi
   readonly opened: OpenDevice
@@ -100,7 +101,7 @@ export const backendHandles = new BackendHandle<OpenClDevice, OpenedDevice>()
  */
 export const own: Effect.Effect<OpenedDevice, never, OpenCl> = OpenCl.useSync(({ device }) => backendHandles.of(device))
 
-/** Runs the checks and the act of an operation on the open device, in one step. */
+/** Runs the checks and the act of an operation on the open device, in one step. @internal */
 export const useOpenedDevice = <A, E, R>(
   operation: string,
   f: (opened: OpenedDevice) => Effect.Effect<A, E, R>

@@ -47,7 +47,7 @@ export class StagingBuffer extends WebGpuBuffer {
   }
 
   override readonly mapUnsafe: NonNullable<WebGpuBuffer["mapUnsafe"]> = (from, bytes, recorded) =>
-    new StagingMapping(this, this.#opened, from, bytes, recorded)
+    mappingOf(this, this.#opened, from, bytes, recorded)
 
   /** Asks the device to map bytes, and returns what failed. */
   async map(from: number, size: number): Promise<ReadonlyArray<ScopedFailure>> {
@@ -106,49 +106,43 @@ export class StagingBuffer extends WebGpuBuffer {
   }
 }
 
-class StagingMapping implements DriverMapping {
-  readonly memory: Effect.Effect<ArrayBuffer, GpuError>
-  readonly #buffer: StagingBuffer
-  readonly #contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
-  readonly #cancel: () => void
-  #isMapped = false
-
-  /**
-   * Call it in the synchronous step that has checked the range and submitted the earlier work. `recorded` waits for the
-   * failures of that work.
-   */
-  constructor(
-    buffer: StagingBuffer,
-    { status }: OpenDevice,
-    from: number,
-    bytes: number,
-    recorded: Effect.Effect<void, GpuError>
-  ) {
-    const size = roundUp4(bytes)
-    this.#buffer = buffer
-    this.memory = Effect.flatMap(Deferred.await(this.#contents), (contents) => Effect.as(recorded, contents))
-    this.#cancel = ask<ArrayBuffer>({
-      status,
-      call: "GPUBuffer.mapAsync",
-      start: async () => {
-        const failures = await buffer.map(from, size)
-        // The destroy has ended the mapping, as an unmap would have.
-        if (buffer.destroyed) return Exit.succeed(new ArrayBuffer(0))
-        if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
-        this.#isMapped = true
-        return Exit.succeed(buffer.lend(from, size))
-      },
-      abandon: () => buffer.abandon()
-    }, (exit) => Deferred.doneUnsafe(this.#contents, exit))
-  }
-
-  readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
-    this.#cancel()
-    // The fiber that waits for the memory learns that the mapping has ended.
-    Deferred.doneUnsafe(this.#contents, Exit.succeed(new ArrayBuffer(0)))
-    if (!this.#isMapped) return Exit.void
-    this.#isMapped = false
-    return this.#buffer.unmap() ? Exit.void : Exit.fail(takeUnsafe(this.#buffer))
+/**
+ * Call it in the synchronous step that has checked the range and submitted the earlier work. `recorded` waits for the
+ * failures of that work.
+ */
+const mappingOf = (
+  buffer: StagingBuffer,
+  { status }: OpenDevice,
+  from: number,
+  bytes: number,
+  recorded: Effect.Effect<void, GpuError>
+): DriverMapping => {
+  const size = roundUp4(bytes)
+  const contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
+  let isMapped = false
+  const cancel = ask<ArrayBuffer>({
+    status,
+    call: "GPUBuffer.mapAsync",
+    start: async () => {
+      const failures = await buffer.map(from, size)
+      // The destroy has ended the mapping, as an unmap would have.
+      if (buffer.destroyed) return Exit.succeed(new ArrayBuffer(0))
+      if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
+      isMapped = true
+      return Exit.succeed(buffer.lend(from, size))
+    },
+    abandon: () => buffer.abandon()
+  }, (exit) => Deferred.doneUnsafe(contents, exit))
+  return {
+    memory: Effect.flatMap(Deferred.await(contents), (contents) => Effect.as(recorded, contents)),
+    unmapUnsafe: () => {
+      cancel()
+      // The fiber that waits for the memory learns that the mapping has ended.
+      Deferred.doneUnsafe(contents, Exit.succeed(new ArrayBuffer(0)))
+      if (!isMapped) return Exit.void
+      isMapped = false
+      return buffer.unmap() ? Exit.void : Exit.fail(takeUnsafe(buffer))
+    }
   }
 }
 

@@ -7,17 +7,16 @@ import type * as Config from "effect/Config"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
-import { type ConfigOf, layerOfConfig } from "../../services/calls/LayerConfig.ts"
+import { type ConfigOf, layerOfConfig, layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../services/device/DeviceImage.ts"
@@ -83,12 +82,12 @@ export type Services = WebGpuServices
  * @since 0.1.0
  */
 export const layer = (options?: OpenOptions.Options): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const given = LayerOptions.read("WebGpu.layer", OpenOptions.Options, options)
-    return isGpuError(given)
-      ? given
-      : Effect.flatMap(processGpu(given.flags ?? []), (gpu) => Opening.open(gpu, given, services))
-  }))
+  layerOfOptions(
+    "WebGpu.layer",
+    OpenOptions.Options,
+    options,
+    (given) => Effect.flatMap(processGpu(given.flags ?? []), (gpu) => Opening.open(gpu, given, services))
+  )
 
 /**
  * The same as {@link layer}, with options that come from configuration.
@@ -131,12 +130,10 @@ export const layerFrom = (
   gpu: WebGpuApi.Gpu | undefined,
   options?: OpenOptions.DeviceOptions
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const operation = "WebGpu.layerFrom"
-    if (gpu === undefined) return unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
-    const given = LayerOptions.read(operation, OpenOptions.DeviceOptions, options)
-    return isGpuError(given) ? given : Opening.open(gpu as WebGpuHandle.Gpu, given, services)
-  }))
+  layerOfOptions("WebGpu.layerFrom", OpenOptions.DeviceOptions, options, (given) =>
+    gpu === undefined
+      ? unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
+      : Opening.open(gpu as WebGpuHandle.Gpu, given, services))
 
 /**
  * Uses a device that other code has opened and goes on using: that of onnxruntime-web, TypeGPU, three.js, or code of the
@@ -179,13 +176,12 @@ export const layerFromDevice = (
   device: Omit<WebGpuApi.Device, "destroy" | "onuncapturederror">,
   options?: OpenOptions.SharedOptions
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const operation = "WebGpu.layerFromDevice"
-    const given = LayerOptions.read(operation, OpenOptions.SharedOptions, options)
-    return isGpuError(given)
-      ? given
-      : Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
-  }))
+  layerOfOptions(
+    "WebGpu.layerFromDevice",
+    OpenOptions.SharedOptions,
+    options,
+    (given) => Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
+  )
 
 const services = Effect.fnUntraced(function*(
   opened: OpenDevice,

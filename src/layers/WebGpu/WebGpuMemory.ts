@@ -14,9 +14,9 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
-import { type GpuError, isGpuError, unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../domain/GpuError.ts"
 import * as DeviceServices from "../../services/backend/DeviceServices.ts"
+import { layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import * as LazyModule from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../services/device/QueueDriver.ts"
@@ -121,10 +121,12 @@ const ofGpu = (
   gpu: Effect.Effect<WebGpuHandle.Gpu, GpuError>,
   options: OpenOptions.MemoryOptions | undefined
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.suspend(() => {
-    const given = LayerOptions.read(operation, OpenOptions.MemoryOptions, options)
-    return isGpuError(given) ? given : Effect.flatMap(gpu, (gpu) => Opening.open(gpu, given, services))
-  }))
+  layerOfOptions(
+    operation,
+    OpenOptions.MemoryOptions,
+    options,
+    (given) => Effect.flatMap(gpu, (gpu) => Opening.open(gpu, given, services))
+  )
 
 const services = Effect.fnUntraced(function*(
   opened: OpenDevice

@@ -1,14 +1,17 @@
 /**
- * Options of layers from configuration.
+ * Options of layers: as values, or from configuration.
  *
  * @since 0.1.0
  */
 import * as Config from "effect/Config"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { validated } from "./Validated.ts"
 
 /**
@@ -35,6 +38,22 @@ export const layerOfConfig = <Options extends object, A, E, R>(
   layer: (options: Options) => Layer.Layer<A, E, R>
 ): Layer.Layer<A, E | GpuError | Config.ConfigError, R> =>
   Layer.unwrap(validated(operation, () => Effect.map(readConfig(operation, config, schema), layer)))
+
+/**
+ * A layer of a device that is opened with options, which are read when the layer is built.
+ *
+ * @internal
+ */
+export const layerOfOptions = <F extends Schema.Struct.Fields, A>(
+  operation: string,
+  schema: Schema.Struct<F>,
+  options: Schema.Struct<F>["Type"] | undefined,
+  open: (options: Schema.Struct<F>["Type"]) => Effect.Effect<Context.Context<A>, GpuError, Scope.Scope>
+): Layer.Layer<A, GpuError> =>
+  Layer.effectContext(Effect.suspend(() => {
+    const given = LayerOptions.read(operation, schema, options)
+    return isGpuError(given) ? given : open(given)
+  }))
 
 const readConfig = <Options extends object>(
   operation: string,

@@ -42,18 +42,11 @@ export interface MapCall {
   readonly shown?: Set<ArrayBuffer> | undefined
 }
 
-/** What was mapped. */
-export interface Mapped {
-  readonly address: bigint
-  /** Waits for the driver to have mapped it. */
-  readonly ended: Effect.Effect<void, GpuError>
-}
-
 /** The mappings of one queue that have not ended. */
 export class OpenClMappings {
   readonly #device: OpenDevice
   readonly #queue: Recorder
-  readonly #live = new Set<OpenClMapping>()
+  readonly #live = new Set<DriverMapping>()
   readonly #code = new Int32Array(new ArrayBuffer(4))
 
   constructor(device: OpenDevice, queue: Recorder) {
@@ -69,7 +62,7 @@ export class OpenClMappings {
   }
 
   /** `spanOf` returns the bytes from the first mapped one to the last, and is called when the driver has answered. */
-  map(given: MapCall, spanOf: () => number): Exit.Exit<OpenClMapping, GpuError> {
+  map(given: MapCall, spanOf: () => number): Exit.Exit<DriverMapping, GpuError> {
     const { bytes, call, memory } = given
     let address: bigint | null = null
     const recorded = this.#queue.recordAwaited(
@@ -83,12 +76,50 @@ export class OpenClMappings {
     if (Exit.isFailure(recorded)) return Exit.failCause(recorded.cause)
     if (address === null) return Exit.fail(driverError({ call, code: this.#code[0]! }))
     this.#device.driverObjects.add("mapping")
-    const mapping = new OpenClMapping(this.#device, this.#queue, given, spanOf(), this.#live, {
-      address,
-      ended: recorded.value
-    })
+    const mapping = this.#mapped(given, address, spanOf(), recorded.value)
     this.#live.add(mapping)
     return Exit.succeed(mapping)
+  }
+
+  /** `ended` waits for the driver to have mapped the memory. */
+  #mapped(given: MapCall, address: bigint, span: number, ended: Effect.Effect<void, GpuError>): DriverMapping {
+    const { call, failure, memory, shown } = given
+    let view: ArrayBuffer | undefined
+    const mapping: DriverMapping = {
+      // The mapping may have ended while the device was busy: then there is no memory to view.
+      memory: Effect.flatMap(ended, () => {
+        if (!this.#live.has(mapping)) return Exit.succeed(new ArrayBuffer(0))
+        const code = failure?.()
+        if (code !== undefined) return Exit.fail(driverError({ call, code }))
+        view ??= memoryAt(this.#device.api, address, span)
+        shown?.add(view)
+        return Exit.succeed(view)
+      }),
+      // The driver gets the memory back only when no program can reach it any more.
+      unmapUnsafe: () => {
+        if (!this.#live.delete(mapping)) return Exit.void
+        // Views of shared memory that was freed are detached already.
+        const isCutOff = view === undefined || (shown !== undefined && !shown.delete(view)) || detachMemory(view)
+        if (isCutOff) return this.#unmap(given, address)
+        // The program has transferred the memory.
+        this.#device.driverObjects.leave("mapping")
+        return Exit.fail(leaveUnsafe(this.#device.api, memory))
+      }
+    }
+    return mapping
+  }
+
+  #unmap({ memory, unmap, unmapCall }: MapCall, address: bigint): Exit.Exit<void, GpuError> {
+    const { driverObjects, status } = this.#device
+    const recorded = this.#queue.recordReturn(
+      { call: unmapCall, bytes: 0, label: CommandLabel.unmap(memory), ...usedBy(memory) },
+      (queue, event) => {
+        const code = unmap(queue, event, address)
+        if (code === OpenClCode.success) driverObjects.remove("mapping")
+        return code
+      }
+    )
+    return status.error === undefined ? recorded : Exit.void
   }
 
   /** Ends what is left, when the queue closes. */
@@ -99,79 +130,3 @@ export class OpenClMappings {
 
 const usedBy = (memory: DeviceBuffer | DeviceImage) =>
   memory instanceof DeviceBuffer ? { buffers: [memory] } : { images: [memory] }
-
-export class OpenClMapping implements DriverMapping {
-  readonly #device: OpenDevice
-  readonly #queue: Recorder
-  readonly #given: MapCall
-  readonly #span: number
-  readonly #mapped: Mapped
-  readonly #live: Set<OpenClMapping>
-  #view: ArrayBuffer | undefined = undefined
-  #ended = false
-
-  constructor(
-    device: OpenDevice,
-    queue: Recorder,
-    given: MapCall,
-    span: number,
-    live: Set<OpenClMapping>,
-    mapped: Mapped
-  ) {
-    this.#device = device
-    this.#queue = queue
-    this.#given = given
-    this.#span = span
-    this.#live = live
-    this.#mapped = mapped
-  }
-
-  /** The mapping may have ended while the device was busy: then there is no memory to view. */
-  readonly memory: Effect.Effect<ArrayBuffer, GpuError> = Effect.suspend(() =>
-    Effect.flatMap(this.#mapped.ended, () => {
-      if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
-      const code = this.#given.failure?.()
-      return code === undefined
-        ? Exit.succeed(this.#view ??= this.#show())
-        : Exit.fail(driverError({ call: this.#given.call, code }))
-    })
-  )
-
-  /** The driver gets the memory back only when no program can reach it any more. */
-  readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
-    if (this.#ended) return Exit.void
-    this.#ended = true
-    this.#live.delete(this)
-    const { memory, unmap, unmapCall } = this.#given
-    const { driverObjects, status } = this.#device
-    if (!this.#cutOff()) {
-      // The program has transferred the memory.
-      driverObjects.leave("mapping")
-      return Exit.fail(leaveUnsafe(this.#device.api, memory))
-    }
-    const recorded = this.#queue.recordReturn(
-      { call: unmapCall, bytes: 0, label: CommandLabel.unmap(memory), ...usedBy(memory) },
-      (queue, event) => {
-        const code = unmap(queue, event, this.#mapped.address)
-        if (code === OpenClCode.success) driverObjects.remove("mapping")
-        return code
-      }
-    )
-    return status.error === undefined ? recorded : Exit.void
-  }
-
-  /** Detaches the program's view. False where the program has transferred the memory. */
-  #cutOff(): boolean {
-    const view = this.#view
-    if (view === undefined) return true
-    const { shown } = this.#given
-    // Views of shared memory that was freed are detached already.
-    return (shown !== undefined && !shown.delete(view)) || detachMemory(view)
-  }
-
-  #show(): ArrayBuffer {
-    const view = memoryAt(this.#device.api, this.#mapped.address, this.#span)
-    this.#given.shown?.add(view)
-    return view
-  }
-}

@@ -39,14 +39,14 @@ import { RecordedCommands } from "./RecordedCommands.ts"
 import {
   type ArgumentsOf,
   CL_NON_BLOCKING,
-  DispatchRecording,
+  dispatchRecording,
   type Enqueue,
   type Enqueuing,
   type ReadArgumentsOf,
   type Recorder,
   type Recording
 } from "./Recorder.ts"
-import { RectangleTransfers } from "./RectangleTransfers.ts"
+import * as RectangleTransfers from "./RectangleTransfers.ts"
 
 type Driver = QueueDriver["Service"]
 
@@ -75,7 +75,6 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   readonly #status: DeviceStatus
   readonly #commands: RecordedCommands
   readonly #wait: QueueWait
-  readonly #rectangles: RectangleTransfers
   /** The mappings of buffers and images. */
   readonly mappings: OpenClMappings
   readonly #canFillAndMigrate: boolean
@@ -97,7 +96,6 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     this.order = device.queues.add(this, further?.label)
     this.#commands = new RecordedCommands(device.api, device.status, device.driverObjects)
     this.#wait = new QueueWait(device.api, this.#commands)
-    this.#rectangles = new RectangleTransfers(this)
     this.mappings = new OpenClMappings(device, this)
     this.#canFillAndMigrate = isVersion12(device.device)
     if (further === undefined) device.keepUntilEnded = this.#keepUntilEnded
@@ -130,13 +128,13 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   }
 
   readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
-    this.#rectangles.copy(extent, source, from, target, to)
+    RectangleTransfers.copy(this, extent, source, from, target, to)
 
   readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
-    this.#rectangles.write(extent, target, to, rows.buffer)
+    RectangleTransfers.write(this, extent, target, to, rows.buffer)
 
   readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
-    this.#rectangles.readUnsafe(extent, source, from, answer)
+    RectangleTransfers.readUnsafe(this, extent, source, from, answer)
 
   readonly mapUnsafe = (
     buffer: DeviceBuffer,
@@ -170,7 +168,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const kernel = dispatch.compiled as OpenClKernel
     const { api, status } = this.#device
     if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
-    const recording = new DispatchRecording(dispatch)
+    const recording = dispatchRecording(dispatch)
     const set = kernel.parameters.set(api, kernel.handle, dispatch)
     if (set !== OpenClCode.success) {
       return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))

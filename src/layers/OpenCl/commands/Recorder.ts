@@ -8,9 +8,7 @@ import type * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
-import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type { Dispatch, QueueDriver, ReadAnswer, VectorBinding } from "../../../services/device/QueueDriver.ts"
+import type { Dispatch, QueueDriver, ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import type { Command } from "./RecordedCommands.ts"
 
@@ -70,27 +68,19 @@ export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
   recordReturn(recording: Recording, enqueue: Enqueue): Exit.Exit<void, GpuError>
 }
 
-/** Computes what only a failure needs when it is asked. */
-export class DispatchRecording implements Recording<"clEnqueueNDRangeKernel"> {
-  readonly call = "clEnqueueNDRangeKernel"
-  readonly label: CommandLabel.CommandLabel
-  readonly timed: Dispatch["timed"]
-  readonly images: ReadonlyArray<DeviceImage>
-  readonly #vectors: ReadonlyArray<VectorBinding>
-
-  constructor({ compiled, count, images, timed, vectors }: Dispatch) {
-    this.label = CommandLabel.dispatch(compiled.kernel.name, count)
-    this.images = images
-    this.timed = timed
-    this.#vectors = vectors
+/** A dispatch. What only a failure needs is computed when it is asked. */
+export const dispatchRecording = (
+  { compiled, count, images, timed, vectors }: Dispatch
+): Recording<"clEnqueueNDRangeKernel"> => ({
+  call: "clEnqueueNDRangeKernel",
+  label: CommandLabel.dispatch(compiled.kernel.name, count),
+  timed,
+  images,
+  get bytes() {
+    const imageBytes = images.reduce((sum, { format, shape }) => sum + ImageFormat.imageBytes(format, shape), 0)
+    return vectors.reduce((sum, { size }) => sum + size, imageBytes)
+  },
+  get buffers() {
+    return vectors.map(({ buffer }) => buffer)
   }
-
-  get bytes(): number {
-    const imageBytes = this.images.reduce((sum, { format, shape }) => sum + ImageFormat.imageBytes(format, shape), 0)
-    return this.#vectors.reduce((sum, { size }) => sum + size, imageBytes)
-  }
-
-  get buffers(): ReadonlyArray<DeviceBuffer> {
-    return this.#vectors.map(({ buffer }) => buffer)
-  }
-}
+})

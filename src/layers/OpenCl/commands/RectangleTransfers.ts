@@ -17,108 +17,114 @@ import * as RectangleParts from "./RectangleParts.ts"
 /** Host data is packed: OpenCL takes pitches of 0 for that. */
 const packed = 0
 
-export class RectangleTransfers {
-  readonly #queue: Recorder
-  readonly #region = sizes()
-  readonly #here = sizes()
-  readonly #there = sizes()
+/** Three size_t, which the driver reads within the call. */
+const sizes = (): BigUint64Array<ArrayBuffer> => new BigUint64Array(new ArrayBuffer(24))
 
-  constructor(queue: Recorder) {
-    this.#queue = queue
-  }
+/** What a command takes, which the driver reads within the call. */
+const [regionSizes, hereSizes, thereSizes] = [sizes(), sizes(), sizes()]
 
-  /**
-   * Rows of sub-regions are copied as rows of the whole buffers: PoCL 3.1 crashes on a rectangular copy of sub-buffers.
-   * Where the whole buffer was freed before its sub-region, its handle must not be used any more, and each run is a
-   * copy of its own.
-   */
-  copy(extent: Extent, source: DeviceBuffer, from: Place, target: DeviceBuffer, to: Place): Exit.Exit<void, GpuError> {
-    if (source.root.destroyed || target.root.destroyed) return this.#copyRuns(extent, source, from, target, to)
-    const memories = [inRoot(source, from), inRoot(target, to)]
-    return each(RectangleParts.parts(extent, memories), ({ extent, places: [here, there] }) =>
-      this.#queue.enqueue(
-        {
-          call: "clEnqueueCopyBufferRect",
-          bytes: byteLength(extent),
-          label: CommandLabel.copyRect(extent, source, target),
-          buffers: [source, target]
-        },
-        handleOf(source.root),
-        handleOf(target.root),
-        set(this.#here, here!.origin),
-        set(this.#there, there!.origin),
-        set(this.#region, extent),
-        here!.rowPitch,
-        here!.slicePitch,
-        there!.rowPitch,
-        there!.slicePitch
-      ))
-  }
-
-  #copyRuns(
-    extent: Extent,
-    source: DeviceBuffer,
-    from: Place,
-    target: DeviceBuffer,
-    to: Place
-  ): Exit.Exit<void, GpuError> {
+/**
+ * Rows of sub-regions are copied as rows of the whole buffers: PoCL 3.1 crashes on a rectangular copy of sub-buffers.
+ * Where the whole buffer was freed before its sub-region, its handle must not be used any more, and each run is a
+ * copy of its own.
+ */
+export const copy = (
+  queue: Recorder,
+  extent: Extent,
+  source: DeviceBuffer,
+  from: Place,
+  target: DeviceBuffer,
+  to: Place
+): Exit.Exit<void, GpuError> => {
+  if (source.root.destroyed || target.root.destroyed) {
     return each(
       runs(extent, from, to),
-      ([start, end, bytes]) => this.#queue.copyUnsafe(source, start, target, end, bytes)
+      ([start, end, bytes]) => queue.copyUnsafe(source, start, target, end, bytes)
     )
   }
-
-  write(extent: Extent, target: DeviceBuffer, to: Place, rows: ArrayBuffer): Exit.Exit<void, GpuError> {
-    return each(
-      RectangleParts.parts(extent, [alone(target, to)]),
-      ({ extent, firstRow, places: [there] }) =>
-        this.#queue.enqueue(
-          {
-            call: "clEnqueueWriteBufferRect",
-            bytes: byteLength(extent),
-            label: CommandLabel.writeRect(extent, target),
-            memory: rows,
-            buffers: [target]
-          },
-          handleOf(target),
-          CL_NON_BLOCKING,
-          set(this.#here, there!.origin),
-          set(this.#there, [0, firstRow, 0]),
-          set(this.#region, extent),
-          there!.rowPitch,
-          there!.slicePitch,
-          packed,
-          packed,
-          rows
-        )
-    )
-  }
-
-  readUnsafe(extent: Extent, source: DeviceBuffer, from: Place, answer: ReadAnswer): () => void {
-    const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
-      { extent, firstRow, places: [here] }
-    ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
-      handleOf(source),
-      CL_NON_BLOCKING,
-      triple(here!.origin),
-      triple([0, firstRow, 0]),
-      triple(extent),
+  const memories = [inRoot(source, from), inRoot(target, to)]
+  return each(RectangleParts.parts(extent, memories), ({ extent, places: [here, there] }) =>
+    queue.enqueue(
+      {
+        call: "clEnqueueCopyBufferRect",
+        bytes: byteLength(extent),
+        label: CommandLabel.copyRect(extent, source, target),
+        buffers: [source, target]
+      },
+      handleOf(source.root),
+      handleOf(target.root),
+      set(hereSizes, here!.origin),
+      set(thereSizes, there!.origin),
+      set(regionSizes, extent),
       here!.rowPitch,
       here!.slicePitch,
-      packed,
-      packed
-    ])
-    return this.#queue.enqueueReads(
-      {
-        call: "clEnqueueReadBufferRect",
-        bytes: byteLength(extent),
-        label: CommandLabel.readRect(extent, source),
-        buffers: [source]
-      },
-      answer,
-      reads
-    )
-  }
+      there!.rowPitch,
+      there!.slicePitch
+    ))
+}
+
+export const write = (
+  queue: Recorder,
+  extent: Extent,
+  target: DeviceBuffer,
+  to: Place,
+  rows: ArrayBuffer
+): Exit.Exit<void, GpuError> => {
+  return each(
+    RectangleParts.parts(extent, [alone(target, to)]),
+    ({ extent, firstRow, places: [there] }) =>
+      queue.enqueue(
+        {
+          call: "clEnqueueWriteBufferRect",
+          bytes: byteLength(extent),
+          label: CommandLabel.writeRect(extent, target),
+          memory: rows,
+          buffers: [target]
+        },
+        handleOf(target),
+        CL_NON_BLOCKING,
+        set(hereSizes, there!.origin),
+        set(thereSizes, [0, firstRow, 0]),
+        set(regionSizes, extent),
+        there!.rowPitch,
+        there!.slicePitch,
+        packed,
+        packed,
+        rows
+      )
+  )
+}
+
+export const readUnsafe = (
+  queue: Recorder,
+  extent: Extent,
+  source: DeviceBuffer,
+  from: Place,
+  answer: ReadAnswer
+): () => void => {
+  const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
+    { extent, firstRow, places: [here] }
+  ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
+    handleOf(source),
+    CL_NON_BLOCKING,
+    triple(here!.origin),
+    triple([0, firstRow, 0]),
+    triple(extent),
+    here!.rowPitch,
+    here!.slicePitch,
+    packed,
+    packed
+  ])
+  return queue.enqueueReads(
+    {
+      call: "clEnqueueReadBufferRect",
+      bytes: byteLength(extent),
+      label: CommandLabel.readRect(extent, source),
+      buffers: [source]
+    },
+    answer,
+    reads
+  )
 }
 
 /** Records the items in order, until one fails. */
@@ -137,9 +143,6 @@ const inRoot = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({
 })
 
 const alone = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({ size: buffer.size, start: 0, place })
-
-/** Three size_t, which the driver reads within the call. */
-const sizes = (): BigUint64Array<ArrayBuffer> => new BigUint64Array(new ArrayBuffer(24))
 
 const set = (sizes: BigUint64Array<ArrayBuffer>, values: RectangleParts.Triple): BigUint64Array<ArrayBuffer> => {
   for (let axis = 0; axis < 3; axis++) sizes[axis] = BigInt(values[axis]!)

@@ -115,7 +115,7 @@ const bind = (svm: SvmMemory, target: SvmTarget, queue: bigint): Exit.Exit<void,
     api.clReleaseCommandQueue(queue)
     return ordered
   }
-  const binding = new QueueBinding(svm, target, queue)
+  const binding = bindingOf(svm, target, queue)
   bindings.set(target.owner, binding)
   Attachments.attach(target.owner, binding)
   return Exit.void
@@ -158,34 +158,28 @@ const marker = { call: "clEnqueueMarkerWithWaitList", bytes: 0, label: () => "wa
 const markerOn = (buffer: DeviceBuffer) => ({ ...marker, buffers: [buffer] })
 
 /** A buffer on a queue of the program's, until the buffer or the binding ends. */
-class QueueBinding implements Attachments.Attachment {
-  readonly #svm: SvmMemory
-  readonly #target: SvmTarget
-  readonly #queue: bigint
-  #ended = false
+interface QueueBinding {
+  readonly endUnsafe: () => Exit.Exit<void, GpuError>
+}
 
-  constructor(svm: SvmMemory, target: SvmTarget, queue: bigint) {
-    this.#svm = svm
-    this.#target = target
-    this.#queue = queue
-  }
-
-  readonly endUnsafe = (): Exit.Exit<void, GpuError> => {
-    if (this.#ended) return Exit.void
-    this.#ended = true
-    const { allocation, buffer, owner } = this.#target
-    const { api, status } = this.#svm.device
-    bindings.delete(owner)
-    Attachments.detach(owner, this)
-    const ordered = status.error === undefined ? orderBeforeRecorded(this.#svm, this.#queue, buffer) : Exit.void
-    if (Exit.isFailure(ordered)) {
-      // Commands that still run there would share the memory with a next owner.
-      buffer.distrust()
-      allocation.abandoned = true
+const bindingOf = (svm: SvmMemory, { allocation, buffer, owner }: SvmTarget, queue: bigint): QueueBinding => {
+  const { api, status } = svm.device
+  const binding: QueueBinding = {
+    endUnsafe: () => {
+      if (bindings.get(owner) !== binding) return Exit.void
+      bindings.delete(owner)
+      Attachments.detach(owner, binding)
+      const ordered = status.error === undefined ? orderBeforeRecorded(svm, queue, buffer) : Exit.void
+      if (Exit.isFailure(ordered)) {
+        // Commands that still run there would share the memory with a next owner.
+        buffer.distrust()
+        allocation.abandoned = true
+      }
+      api.clReleaseCommandQueue(queue)
+      return status.error === undefined ? ordered : Exit.void
     }
-    api.clReleaseCommandQueue(this.#queue)
-    return status.error === undefined ? ordered : Exit.void
   }
+  return binding
 }
 
 /** An invalid or released queue of the program does not mean that the device is lost. */

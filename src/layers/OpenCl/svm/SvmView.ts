@@ -108,39 +108,32 @@ const begin = <A extends Mapping.Elements>(
   }
   // No exclusive claim: commands may use the buffer while the host does.
   const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
-  return view.begin(operation, part, () => Exit.succeed(new SharedView(svm, target, offset, bytes)), show)
+  return view.begin(operation, part, () => Exit.succeed(sharedView(svm, target, offset, bytes)), show)
 }
 
 /** The memory, shown once everything recorded has ended, and until the view ends. */
-class SharedView implements DriverMapping {
-  readonly memory: Effect.Effect<ArrayBuffer, GpuError>
-  readonly #svm: SvmMemory
-  readonly #target: SvmTarget
-  #memory: ArrayBuffer | undefined
-  #ended = false
-
-  constructor(svm: SvmMemory, target: SvmTarget, offset: number, bytes: number) {
-    this.#svm = svm
-    this.#target = target
-    // Commands of earlier owners on other queues come first as well.
-    const ordered = Effect.suspend(() => svm.queue.order.before({ buffers: [target.buffer] }))
-    this.memory = Effect.flatMap(Effect.andThen(ordered, svm.queue.finish), () => {
-      if (this.#ended) return Exit.succeed(new ArrayBuffer(0))
+const sharedView = (svm: SvmMemory, target: SvmTarget, offset: number, bytes: number): DriverMapping => {
+  const { address, allocation, buffer } = target
+  const { api, info, status } = svm.device
+  let memory: ArrayBuffer | undefined
+  let hasEnded = false
+  // Commands of earlier owners on other queues come first as well.
+  const ordered = Effect.suspend(() => svm.queue.order.before({ buffers: [buffer] }))
+  return {
+    memory: Effect.flatMap(Effect.andThen(ordered, svm.queue.finish), () => {
+      if (hasEnded) return Exit.succeed(new ArrayBuffer(0))
       // By now the layer may have closed, or the program may have destroyed the buffer.
-      const { api, info, status } = svm.device
-      const gone = status.error ?? BufferLike.problem(operation, target.buffer, info)
+      const gone = status.error ?? BufferLike.problem(operation, buffer, info)
       if (gone !== undefined) return Exit.fail(gone)
-      this.#memory = memoryAt(api, target.address + BigInt(offset), bytes)
-      target.allocation.shown.add(this.#memory)
-      return Exit.succeed(this.#memory)
-    })
-  }
-
-  readonly unmapUnsafe = (): Exit.Exit<void, GpuError> => {
-    this.#ended = true
-    const { allocation, buffer } = this.#target
-    if (this.#memory === undefined || !allocation.shown.delete(this.#memory)) return Exit.void
-    return detachMemory(this.#memory) ? Exit.void : Exit.fail(leaveUnsafe(this.#svm.device.api, buffer))
+      memory = memoryAt(api, address + BigInt(offset), bytes)
+      allocation.shown.add(memory)
+      return Exit.succeed(memory)
+    }),
+    unmapUnsafe: () => {
+      hasEnded = true
+      if (memory === undefined || !allocation.shown.delete(memory)) return Exit.void
+      return detachMemory(memory) ? Exit.void : Exit.fail(leaveUnsafe(api, buffer))
+    }
   }
 }
 
