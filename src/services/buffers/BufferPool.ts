@@ -24,8 +24,8 @@ import {
 import * as CallSite from "../calls/CallPlaces.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { DeviceContext } from "../device/DeviceContext.ts"
-import { QueueDriver } from "../device/QueueDriver.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
@@ -35,7 +35,7 @@ import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import type { Want } from "../pool/RequestMaker.ts"
 import * as Allocator from "./Allocator.ts"
-import { BufferSource, type BufferSourceOptions, policyOf } from "./BufferSource.ts"
+import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
@@ -197,19 +197,9 @@ type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 /** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
-    const { info } = yield* DeviceContext
-    const allocator = yield* Allocator.Allocator
-    const driver = yield* QueueDriver
-    memory.join(allocator.limits ?? [])
-    const source = new BufferSource({
-      ...settings,
-      allocator,
-      driver,
-      limits: info.limits,
-      maxBytes: memory.core.maxBytes,
-      around: memory.limits
-    })
-    if (!allocator.immediate) {
+    const source = yield* openSource(BufferSource, memory, settings)
+    const { immediate } = yield* Allocator.Allocator
+    if (!immediate) {
       yield* Effect.logWarning(
         "The buffer pool's allocator is deferred: a buffer may fail at its first use, where the pool cannot react. " +
           "Provide Allocator.layerImmediate, or use BufferPool.layer."

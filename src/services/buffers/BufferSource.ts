@@ -15,11 +15,13 @@ import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Around } from "../../domain/pool/machine/SharedLimit.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import type { QueueDriver } from "../device/QueueDriver.ts"
+import { DeviceContext } from "../device/DeviceContext.ts"
+import { QueueDriver } from "../device/QueueDriver.ts"
 import type { Block } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentCounted } from "../pool/CurrentReservations.ts"
-import type { Allocator } from "./Allocator.ts"
+import type { PoolRuntime } from "../pool/PoolRuntime.ts"
+import { Allocator } from "./Allocator.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
@@ -140,3 +142,19 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
 export const policyOf = (
   { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
 ): Pick<BufferSourceOptions, "sizePolicy"> => ({ sizePolicy })
+
+/** The source of a pool over the Allocator in context. */
+export const openSource = <S extends BufferSource>(
+  Source: new(options: BufferSourceOptions) => S,
+  memory: PoolRuntime,
+  settings: Pick<BufferSourceOptions, "clears" | "sizePolicy">
+): Effect.Effect<S, never, Allocator | DeviceContext | QueueDriver> =>
+  Effect.gen(function*() {
+    const { info } = yield* DeviceContext
+    const driver = yield* QueueDriver
+    const allocator = yield* Allocator
+    memory.join(allocator.limits ?? [])
+    const { clears, sizePolicy } = settings
+    const { core, limits: around } = memory
+    return new Source({ allocator, driver, limits: info.limits, sizePolicy, clears, maxBytes: core.maxBytes, around })
+  })

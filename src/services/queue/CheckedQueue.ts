@@ -18,7 +18,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
-import * as StagingLender from "../buffers/staging/StagingLender.ts"
+import * as StagingMemory from "../buffers/staging/StagingMemory.ts"
 import type { LazyModule } from "../calls/LazyModule.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -183,7 +183,7 @@ export class CheckedQueue implements Service {
     source: BufferLike.BufferLike,
     type: ElementType<A>,
     options: ReadOptions | undefined
-  ): StagingLender.Part | GpuError | undefined {
+  ): StagingMemory.Part | GpuError | undefined {
     const offset = options?.offset ?? 0
     const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
     valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
@@ -198,13 +198,13 @@ export class CheckedQueue implements Service {
     memory: DeviceBuffer | undefined,
     offset: number,
     bytes: number
-  ): StagingLender.Part | GpuError | undefined {
+  ): StagingMemory.Part | GpuError | undefined {
     valid(BufferRange.lengthProblem(operation, source, offset, bytes, this.#alignment))
     return memory === undefined || bytes === 0 ? undefined : { memory, offset, bytes }
   }
 
   /** Reads through the staging memory of a pool in context, if the device needs staging and there is such a pool. */
-  #bytes(operation: string, check: StagingLender.Check): Effect.Effect<ArrayBuffer, GpuError> {
+  #bytes(operation: string, check: StagingMemory.Check): Effect.Effect<ArrayBuffer, GpuError> {
     const direct = Reading.read(operation, () => {
       const part = check(operation)
       if (part === undefined || isGpuError(part)) return part
@@ -212,8 +212,8 @@ export class CheckedQueue implements Service {
     })
     if (!this.info.traits.readsStaged) return direct
     return Effect.withFiber((fiber) => {
-      const lender = fiber.getRef(StagingLender.CurrentLender)
-      return lender?.info === this.info ? lender.read(operation, check) : direct
+      const staging = fiber.getRef(StagingMemory.CurrentStagingMemory)
+      return staging?.info === this.info ? staging.read(operation, check) : direct
     })
   }
 }

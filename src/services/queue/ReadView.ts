@@ -1,5 +1,5 @@
 /**
- * Reads that lend the program the memory itself.
+ * Reads that show the program the memory itself.
  *
  * @internal
  */
@@ -15,7 +15,7 @@ import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as PrivateMapping from "../buffers/mapping/PrivateMapping.ts"
 import { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
-import { type Check, CurrentLender, type Part } from "../buffers/staging/StagingLender.ts"
+import { type Check, CurrentStagingMemory, type Part } from "../buffers/staging/StagingMemory.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { DriverMapping, QueueDriver } from "../device/QueueDriver.ts"
 
@@ -32,23 +32,23 @@ export const readView = <A extends Elements, B, E, R>(
   const view = new View(source, type, f, asked)
   const { info, status } = device
   if (!info.traits.readsStaged) {
-    return view.lend((part) => PrivateMapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
+    return view.use((part) => PrivateMapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
   }
   return Effect.withFiber((fiber) => {
-    const lender = fiber.getRef(CurrentLender)
-    const lend = lender?.info === info ? lender.lend : StagedReading.fresh(device, driver)
+    const staging = fiber.getRef(CurrentStagingMemory)
+    const use = staging?.info === info ? staging.use : StagedReading.fresh(device, driver)
     return StagedReading.through(
       driver,
-      lend,
+      use,
       operation,
       view.check,
       view.empty,
-      (stageUnsafe) => view.lend(stageUnsafe)
+      (stageUnsafe) => view.use(stageUnsafe)
     )
   })
 }
 
-/** One read, and the function that its bytes are lent to. */
+/** One read, and the function that sees its bytes. */
 class View<A extends Elements, B, E, R> {
   readonly #source: BufferLike
   readonly #type: ViewType<A>
@@ -77,13 +77,13 @@ class View<A extends Elements, B, E, R> {
   readonly empty: Effect.Effect<B, E, R> = Effect.suspend(() => this.#f(new this.#type(new ArrayBuffer(0))))
 
   /**
-   * Lends what `map` maps, and claims the bytes of the source meanwhile. It fails if the program has transferred the
+   * Shows what `map` maps, and claims the bytes of the source meanwhile. It fails if the program has transferred the
    * view, which a finalizer could only log.
    */
-  lend(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
+  use(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
     return Effect.scopedWith((scope) => {
-      const lent = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
-      return Effect.flatMap(Effect.provideService(lent, Scope.Scope, scope), ({ mapping, view }) =>
+      const mapped = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
+      return Effect.flatMap(Effect.provideService(mapped, Scope.Scope, scope), ({ mapping, view }) =>
         Effect.tap(
           this.#f(view),
           () => Effect.suspend(() => mapping.endUnsafe("scopeClosed"))

@@ -18,11 +18,11 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
-import { type GpuError, invalidRequest, isGpuError, released } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, released } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
@@ -32,11 +32,11 @@ import {
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
-import { BufferSource, policyOf } from "../buffers/BufferSource.ts"
+import { BufferSource, openSource, policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
-import { CurrentLender, type Lend, type Lender } from "../buffers/staging/StagingLender.ts"
+import { CurrentStagingMemory, type StagingMemory, type UseStaging } from "../buffers/staging/StagingMemory.ts"
 import { bufferFirst, eitherWay } from "../buffers/SubjectFirst.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
@@ -160,37 +160,24 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const driver = yield* QueueDriver
-    const allocator = yield* Allocator.Allocator
-    const { limits } = device.info
-    memory.join(allocator.limits ?? [])
-    const source = new StagingSource({
-      ...settings,
-      allocator,
-      driver,
-      limits,
-      maxBytes: memory.core.maxBytes,
-      around: memory.limits
-    })
+    const source = yield* openSource(StagingSource, memory, settings)
     const requests = yield* openRequests(memory, source, settings, maxBytes)
-    return contextOf(poolOf(new Staging(device, driver, settings.clears))(requests))
+    return contextOf(poolOf(device, driver, settings.clears)(requests))
   })
 
-/** The lender of each pool, and of the budgets and reservations within it, for reads. */
-const lenders = new WeakMap<Pool, Lender>()
+/** The memory of each pool, and of the budgets and reservations within it, for reads. */
+const memories = new WeakMap<Pool, StagingMemory>()
 
 /** A context with a pool whose memory reads use. */
-const contextOf = (pool: Pool): Context.Context<StagingPool> => {
-  const context = Context.make(StagingPool, pool)
-  const lender = lenders.get(pool)
-  return lender === undefined ? context : Context.add(context, CurrentLender, lender)
-}
+const contextOf = (pool: Pool): Context.Context<StagingPool> =>
+  Context.add(Context.make(StagingPool, pool), CurrentStagingMemory, memories.get(pool))
 
 /** Makes reads in an effect use the budget or reservation `inner`, if they would use the pool `outer`. */
 const reading = <A, E, R>(effect: Effect.Effect<A, E, R>, outer: Pool, inner: Pool): Effect.Effect<A, E, R> =>
   Effect.withFiber((fiber) => {
-    const around = lenders.get(outer)
-    return around !== undefined && around === fiber.getRef(CurrentLender)
-      ? Effect.provideService(effect, CurrentLender, lenders.get(inner))
+    const around = memories.get(outer)
+    return around !== undefined && around === fiber.getRef(CurrentStagingMemory)
+      ? Effect.provideService(effect, CurrentStagingMemory, memories.get(inner))
       : effect
   })
 
@@ -201,26 +188,21 @@ const provide = <A, E, R>(
 ): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
   reading(Effect.provideService(effect, StagingPool, inner), outer, inner)
 
-/** Lends memory of the pool; where that fails, the read makes memory for itself, as without a pool. */
-const lendOf = (requests: StagingRequests, fresh: Lend): Lend => (bytes, f) =>
-  Effect.suspend(() => lendOne(requests, fresh, bytes, f))
-
-const lendOne = <A, E, R>(
-  requests: StagingRequests,
-  fresh: Lend,
-  bytes: number,
-  f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | GpuError, R> => {
-  let hasBegun = false
-  const lent = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
-    const { block } = lease
-    // The pool may have closed since.
-    if (block === undefined) return released("StagingPool.use", lease)
-    hasBegun = true
-    return f(block.value)
-  }, undefined)
-  return Effect.catch(lent, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
-}
+/** Memory of the pool; where that fails, the read makes memory for itself, as without a pool. */
+const useOf =
+  (requests: StagingRequests, fresh: UseStaging): UseStaging =>
+  <A, E, R>(bytes: number, f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>) =>
+    Effect.suspend(() => {
+      let hasBegun = false
+      const used = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
+        const { block } = lease
+        // The pool may have closed since.
+        if (block === undefined) return released("StagingPool.use", lease)
+        hasBegun = true
+        return f(block.value)
+      }, undefined)
+      return Effect.catch(used, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
+    })
 
 /** A checked request. */
 interface Asked<A extends Elements> {
@@ -232,79 +214,6 @@ interface Asked<A extends Elements> {
 const usageOf: Readonly<Record<Direction, BufferUsage.BufferUsage>> = {
   upload: BufferUsage.upload,
   download: BufferUsage.download
-}
-
-/** Makes arrays of leases. */
-class Staging {
-  readonly #device: DeviceContext["Service"]
-  readonly #driver: QueueDriver["Service"]
-  readonly #services: Context.Context<DeviceContext | QueueDriver>
-  readonly #fresh: Lend
-  readonly #clears: boolean
-
-  constructor(device: DeviceContext["Service"], driver: QueueDriver["Service"], clears: boolean) {
-    this.#device = device
-    this.#driver = driver
-    this.#services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
-    this.#fresh = StagedReading.fresh(device, driver)
-    this.#clears = clears
-  }
-
-  lender(requests: StagingRequests): Lender {
-    const driver = this.#driver
-    const lend = lendOf(requests, this.#fresh)
-    return {
-      info: this.#device.info,
-      lend,
-      read: (operation, check) => StagedReading.read(driver, lend, operation, check)
-    }
-  }
-
-  allocate<A extends Elements>(
-    requests: StagingRequests,
-    shape: Shape,
-    type: ViewType<A>,
-    options: StagingOptions | undefined
-  ): Effect.Effect<StagedArray<A>, GpuError, Scope.Scope> {
-    return validated("StagingPool.allocate", (operation) => {
-      const asked = askedOf(operation, shape, type, options)
-      const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
-      return Effect.flatMap(leased, (lease) => {
-        const begun = this.#begun(lease, asked)
-        return Effect.onExit(
-          begun,
-          (exit) => exit._tag === "Success" ? Effect.void : Effect.ignore(Lease.release(lease))
-        )
-      })
-    })
-  }
-
-  use<A extends Elements, B, E, R>(
-    requests: StagingRequests,
-    shape: Shape,
-    type: ViewType<A>,
-    f: (array: StagedArray<A>) => Effect.Effect<B, E, R>,
-    options: StagingOptions | undefined
-  ): Effect.Effect<B, E | GpuError, R> {
-    const asked = attempt(() => askedOf("StagingPool.use", shape, type, options))
-    if (isGpuError(asked)) return asked
-    const lent = (lease: PooledBuffer) => Effect.flatMap(this.#begun(lease, asked), f)
-    return requests.use(bytesOf(asked), usageOf[asked.direction], lent, options)
-  }
-
-  #begun<A extends Elements>(
-    lease: PooledBuffer,
-    { direction, layout, type }: Asked<A>
-  ): Effect.Effect<StagedArray<A>, GpuError> {
-    const array = new StagedArray(lease, direction, type, layout, this.#services)
-    if (direction === "download") return Effect.succeed(array)
-    return Effect.map(array.map(), () => {
-      const { data } = array
-      // The array has no elements if the pool has closed since.
-      if (this.#clears && data.length > 0) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
-      return array
-    })
-  }
 }
 
 const bytesOf = <A extends Elements>({ layout, type }: Asked<A>): number => layout.span * type.BYTES_PER_ELEMENT
@@ -325,25 +234,56 @@ const askedOf = <A extends Elements>(
 }
 
 /** The pool itself, a budget or a reservation within it. */
-const poolOf = (staging: Staging) => (requests: StagingRequests): Pool => {
-  const controls = controlsOf(requests, poolOf(staging))
-  const pool: Pool = shownAsPool(
-    requests,
-    StagingPool.of({
-      ...controls,
-      reserve: (bytes, f, options) => controls.reserve(bytes, (inner) => reading(f(inner), pool, inner), options),
-      allocate: function allocate(shape, type, given) {
-        const options = CallSite.locate(given, allocate)
-        return staging.allocate(requests, shape, type, options)
-      },
-      use: function use(shape, type, f, given) {
-        const options = CallSite.locate(given, use)
-        return staging.use(requests, shape, type, f, options)
-      }
+const poolOf = (device: DeviceContext["Service"], driver: QueueDriver["Service"], clears: boolean) => {
+  const services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
+  const arrayOf = <A extends Elements>(
+    lease: PooledBuffer,
+    { direction, layout, type }: Asked<A>
+  ): Effect.Effect<StagedArray<A>, GpuError> => {
+    const array = new StagedArray(lease, direction, type, layout, services)
+    if (direction === "download") return Effect.succeed(array)
+    return Effect.map(array.map(), () => {
+      const { data } = array
+      // The array has no elements if the pool has closed since.
+      if (clears && data.length > 0) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
+      return array
     })
-  )
-  lenders.set(pool, staging.lender(requests))
-  return pool
+  }
+  const over = (requests: StagingRequests): Pool => {
+    const controls = controlsOf(requests, over)
+    const pool: Pool = shownAsPool(
+      requests,
+      StagingPool.of({
+        ...controls,
+        reserve: (bytes, f, options) => controls.reserve(bytes, (inner) => reading(f(inner), pool, inner), options),
+        allocate: function allocate(shape, type, given) {
+          const options = CallSite.locate(given, allocate)
+          return validated("StagingPool.allocate", (operation) => {
+            const asked = askedOf(operation, shape, type, options)
+            const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
+            return Effect.flatMap(leased, (lease) =>
+              Effect.onExit(
+                arrayOf(lease, asked),
+                (exit) => exit._tag === "Success" ? Effect.void : Effect.ignore(Lease.release(lease))
+              ))
+          })
+        },
+        use: function use(shape, type, f, given) {
+          const options = CallSite.locate(given, use)
+          return validated("StagingPool.use", (operation) => {
+            const asked = askedOf(operation, shape, type, options)
+            const withArray = (lease: PooledBuffer) => Effect.flatMap(arrayOf(lease, asked), f)
+            return requests.use(bytesOf(asked), usageOf[asked.direction], withArray, options)
+          })
+        }
+      })
+    )
+    const use = useOf(requests, StagedReading.fresh(device, driver))
+    const read: StagingMemory["read"] = (operation, check) => StagedReading.read(driver, use, operation, check)
+    memories.set(pool, { info: device.info, use, read })
+    return pool
+  }
+  return over
 }
 
 const made = (options: StagingPoolOptions = {}) =>

@@ -16,21 +16,21 @@ import { inSpan } from "../../device/Reading.ts"
 import { logged, releaseInOrderUnsafe } from "../../device/ReleaseInOrder.ts"
 import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
 import { using } from "../../pool/Operation.ts"
-import type { Check, Lend, Part } from "./StagingLender.ts"
+import type { Check, Part, UseStaging } from "./StagingMemory.ts"
 
 /**
- * Copies a part to the lent staging memory and begins to map it, synchronously. Call it in the step that has checked
+ * Copies a part to staging memory and begins to map it, synchronously. Call it in the step that has checked
  * the part.
  */
 type StageUnsafe = (part: Part | undefined) => Exit.Exit<DriverMapping, GpuError>
 
 /**
- * Lends staging memory for the bytes that `check` finds, and runs `f`. `f` must check again in the step in which it
+ * Runs `f` with staging memory for the bytes that `check` finds. `f` must check again in the step in which it
  * stages, since another fiber may have released the source.
  */
 export const through = <A, E, R>(
   driver: QueueDriver["Service"],
-  lend: Lend,
+  use: UseStaging,
   operation: string,
   check: Check,
   empty: Effect.Effect<A, E, R>,
@@ -41,13 +41,13 @@ export const through = <A, E, R>(
     if (asked === undefined) return empty
     if (isGpuError(asked)) return asked
     const { bytes } = asked
-    const lent = lend(bytes, (staging) =>
+    const used = use(bytes, (staging) =>
       f((part) => {
         if (part?.bytes !== bytes) return Exit.fail(changed(operation))
-        // The pool may have closed since it lent.
+        // The pool may have closed since.
         return staging.destroyed ? Exit.fail(ended(operation, bytes)) : stageUnsafe(driver, part, staging)
       }))
-    return using(asked.memory.allocation, lent)
+    return using(asked.memory.allocation, used)
   })
 
 const ended = (operation: string, size: number): GpuError =>
@@ -74,11 +74,11 @@ const stageUnsafe = (
 /** A copy of the bytes. */
 export const read = (
   driver: QueueDriver["Service"],
-  lend: Lend,
+  use: UseStaging,
   operation: string,
   check: Check
 ): Effect.Effect<ArrayBuffer, GpuError> => {
-  const bytes = through(driver, lend, operation, check, Effect.sync(() => new ArrayBuffer(0)), (stageUnsafe) => {
+  const bytes = through(driver, use, operation, check, Effect.sync(() => new ArrayBuffer(0)), (stageUnsafe) => {
     let mapping: DriverMapping | undefined
     // The mapping begins when the finalizer is already on the fiber's stack, so that no interruption can lose it.
     const staged = validated(operation, () => {
@@ -99,7 +99,7 @@ export const read = (
 }
 
 /** Memory that is made for one read. */
-export const fresh = (device: DeviceContext["Service"], driver: QueueDriver["Service"]): Lend => (bytes, f) =>
+export const fresh = (device: DeviceContext["Service"], driver: QueueDriver["Service"]): UseStaging => (bytes, f) =>
   Effect.acquireUseRelease(
     device.createBuffer(bytes, BufferUsage.download, "staging"),
     f,

@@ -20,22 +20,22 @@ export interface Part {
 /** Checks a read, and finds its bytes; nothing where there are none. */
 export type Check = (operation: string) => Part | GpuError | undefined
 
-/** Lends staging memory of `bytes` bytes to `f`: from a pool, or made for this call where the pool has no room. */
-export type Lend = <A, E, R>(
+/** Runs `f` with staging memory of `bytes` bytes: of a pool, or made for this call where the pool has no room. */
+export type UseStaging = <A, E, R>(
   bytes: number,
   f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>
 ) => Effect.Effect<A, E | GpuError, R>
 
 /** A pool of staging memory, as reads use it. */
-export interface Lender {
+export interface StagingMemory {
   /** The device that its memory belongs to. */
   readonly info: DeviceInfo
-  readonly lend: Lend
+  readonly use: UseStaging
   /** Reads through its memory. */
   readonly read: (operation: string, check: Check) => Effect.Effect<ArrayBuffer, GpuError>
 }
 
 /** The pool of staging memory in context, if there is one. `StagingPool.layer` provides it. */
-export const CurrentLender = Context.Reference<Lender | undefined>("effect-gpu-pool/StagingLender", {
+export const CurrentStagingMemory = Context.Reference<StagingMemory | undefined>("effect-gpu-pool/StagingMemory", {
   defaultValue: () => undefined
 })
