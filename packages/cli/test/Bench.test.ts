@@ -50,14 +50,14 @@ describe("what bench makes of times", () => {
   })
 
   // A clock that only the measured code advances: calls of 1 and of 5 ms, and a wait of 4 ms in each round.
-  it.effect("compares two ways by rounds of each in turn", () =>
+  it.effect("compares two ways in alternating rounds", () =>
     Effect.gen(function*() {
       let now = 0
-      const turns: Array<string> = []
+      const order: Array<string> = []
       const takes = (name: string, nanos: number) =>
         Effect.sync(() => {
           now += nanos
-          if (turns.at(-1) !== name) turns.push(name)
+          if (order.at(-1) !== name) order.push(name)
         })
       const clock = yield* Clock.Clock
       const counted: Clock.Clock = Object.assign(Object.create(clock) as Clock.Clock, {
@@ -69,7 +69,7 @@ describe("what bench makes of times", () => {
       )
       // 16 calls of the one and 4 of the other make 20 ms with the wait
       deepStrictEqual(found, { one: 1.25e6, other: 6e6, ratio: 4.8 })
-      const rounds = turns.filter((name) => name !== "wait").slice(-18)
+      const rounds = order.filter((name) => name !== "wait").slice(-18)
       deepStrictEqual(rounds, Array.from({ length: 9 }, () => ["one", "other"]).flat())
     }))
 

@@ -74,7 +74,7 @@ describe("effect-gpu-pool devices", () => {
     deepStrictEqual(report(stdout).devices, [host])
   })
 
-  it("tells all that is known of each device that opens", async () => {
+  it("prints all that is known of each device that opens", async () => {
     const { code, stderr, stdout } = await runHere(["devices", "--json", "--verbose"])
     strictEqual(code, 0, stderr)
     const { devices } = report(stdout)
@@ -183,7 +183,7 @@ describe("effect-gpu-pool devices", () => {
 })
 
 describeWith(["webgpu", "opencl"], "effect-gpu-pool devices --verbose", () => {
-  it("tells what drivers tell", async () => {
+  it("prints what drivers report", async () => {
     const { code, stderr, stdout } = await run(["devices", "--json", "--verbose", "--select", "webgpu;opencl"])
     strictEqual(code, 0, stderr)
     const factsOf = (backend: string) =>

@@ -42,7 +42,7 @@ const noDrivers = {
 }
 
 describe("effect-gpu-pool doctor", () => {
-  it.concurrent("tells what each backend has, and fails where none for GPUs works", async () => {
+  it.concurrent("reports what each backend has, and fails where none for GPUs works", async () => {
     const { code, stderr, stdout } = await run(["doctor", "--json"], noDrivers)
     const { backends, machine, version, works } = reported(stdout)
     deepStrictEqual([version, works, code], [1, false, 2], stderr)
@@ -74,7 +74,7 @@ describe("effect-gpu-pool doctor", () => {
     assert.notInclude(plain.stdout + plain.stderr, "\u001b[")
   })
 
-  it.concurrent("outlives a driver that crashes, and tells what it did", async () => {
+  it.concurrent("outlives a driver that crashes, and reports what it did", async () => {
     const crashing = join(home, "crashing.mjs")
     writeFileSync(
       crashing,
@@ -324,7 +324,7 @@ describe("what doctor says to install", () => {
     deepStrictEqual(commandsFor("opencl", own, working("gpu")), [])
   })
 
-  it("tells a driver for a GPU that only the processor stands in for", () => {
+  it("names a driver for a GPU that only the processor stands in for", () => {
     const own = { distribution: arch, vulkan: complete, gpus: ["AMD" as const] }
     deepStrictEqual(commandsFor("webgpu", own, working("cpu")), [
       "sudo pacman -S --needed vulkan-icd-loader vulkan-radeon"
@@ -448,7 +448,7 @@ describe("how doctor reads a machine", () => {
     [{ code: 0xc0000005, signal: null }, "exit code 0xC0000005"],
     [{ code: 134, signal: null }, "exit code 134"],
     [{ code: null, signal: null, problem: "spawn ENOENT" }, "spawn ENOENT"]
-  ])("tells how a child ended: %o", (ended, shown) => {
+  ])("reports how a child ended: %o", (ended, shown) => {
     const stdout = `effect-gpu-pool:answer {"ans`
     deepStrictEqual(answerOf({ stdout, stderr: "first\nlast\n", ...ended }), {
       why: `its driver ended the process that looked at it (${shown}): last`

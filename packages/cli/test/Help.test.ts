@@ -78,7 +78,7 @@ describe("help", () => {
     assert.match(errors, /^effect-gpu-pool: cannot write the output: EBADF.*\n$/)
   })
 
-  it("is what the document tells", () => {
+  it("is what the document says", () => {
     const page = readFileSync(join(documents, "cli.md"), "utf8")
     for (const command of commands) assert.match(page, new RegExp(`^\\| \`${command}\` +\\| `, "m"))
     for (const code of [0, 1, 2, 130, 141]) assert.match(page, new RegExp(`^\\| ${code} +\\| `, "m"))

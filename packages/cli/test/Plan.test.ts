@@ -49,7 +49,7 @@ export const number = 1`
 )
 
 describe("effect-gpu-pool plan", () => {
-  it.concurrent("tells the peak, who had it, and the smallest limits", async () => {
+  it.concurrent("reports the peak, who had it, and the smallest limits", async () => {
     const { code, stderr, stdout } = await run(["plan", jobs, "--json"])
     strictEqual(code, 0, stderr)
     assert.match(stderr, /^begins$/m)

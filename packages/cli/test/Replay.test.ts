@@ -89,10 +89,10 @@ describe("effect-gpu-pool replay", () => {
   })
 
   it.concurrent("says where a replay does other things than the recording", async () => {
-    const told = join(home, "told.jsonl")
+    const limited = join(home, "limited.jsonl")
     const [heading, ...others] = (await recordedFrames(2)).split("\n")
-    writeFileSync(told, [heading!.replace(/"maxBytes":\d+/, `"maxBytes":100`), ...others].join("\n"))
-    const { stdout } = await run(["replay", told])
+    writeFileSync(limited, [heading!.replace(/"maxBytes":\d+/, `"maxBytes":100`), ...others].join("\n"))
+    const { stdout } = await run(["replay", limited])
     assert.match(stdout, /\nAs recorded but for what follows its first \d+ events\.\n$/)
   })
 

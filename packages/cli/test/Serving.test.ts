@@ -125,10 +125,10 @@ describe.each([["top", top], ["view --serve", view]] as const)("%s", (_, listen)
     // The connection may be reset during the request.
     const closed = new Promise((resolve) => oneMore.once("close", resolve))
     oneMore.write("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-    let heard = 0
-    oneMore.on("data", ({ length }: Buffer) => heard += length)
+    let received = 0
+    oneMore.on("data", ({ length }: Buffer) => received += length)
     await closed
-    strictEqual(heard, 0)
+    strictEqual(received, 0)
     await Promise.all(sockets.map((socket) => once(socket.resume().destroy(), "close")))
     // The server may notice the closed connections only after the next request.
     let status = 0
@@ -141,7 +141,7 @@ describe.each([["top", top], ["view --serve", view]] as const)("%s", (_, listen)
 const encode = Schema.encodeSync(Schema.toCodecJson(DevToolsSchema.Request))
 
 /** The message of a program with so many pools, as DevTools writes it. */
-const told = (pools: number): string => {
+const snapshot = (pools: number): string => {
   const metrics = Array.from({ length: pools }, (_, at): DevToolsSchema.Metric => ({
     id: "gpu_pool_managed_bytes",
     type: "Gauge",
@@ -220,7 +220,7 @@ describe("what top takes", () => {
       String((await listening.going.stderr.next()).value),
       /^Refused: a program, as it sent more than 8 MiB at once, or did not read\.$/
     )
-    const other = await program(listening.address, told(1))
+    const other = await program(listening.address, snapshot(1))
     const { memories } = JSON.parse(String((await listening.going.stdout.next()).value)) as {
       readonly memories: ReadonlyArray<unknown>
     }
@@ -236,24 +236,24 @@ describe("what top takes", () => {
       (await listening.going.stderr.next()).value,
       "Refused: a program, as it speaks another protocol than DevTools.layer() of Effect 4.1."
     )
-    const other = await program(listening.address, told(1))
+    const other = await program(listening.address, snapshot(1))
     strictEqual((await listening.going.stdout.next()).done, false)
     strictEqual(await listening.going.ended, 0)
     stranger.terminate()
     other.terminate()
   })
 
-  it.concurrent("hears what it has asked for, and no flood of answers", async () => {
+  it.concurrent("receives what it has asked for, and no flood of answers", async () => {
     const listening = await top("--json", "--every", "1000")
     const flood = new WebSocket(listening.address)
-    const heard = new Promise<void>((resolve) =>
+    const received = new Promise<void>((resolve) =>
       flood.on("message", (data) => String(data).includes("Pong") ? resolve() : undefined)
     )
     await once(flood, "open")
-    for (let at = 0; at < 1000; at++) flood.send(told(1))
+    for (let at = 0; at < 1000; at++) flood.send(snapshot(1))
     flood.send(`{"_tag":"Ping"}\n`)
-    await heard
-    const other = await program(listening.address, told(1))
+    await received
+    const other = await program(listening.address, snapshot(1))
     const lines: Array<number> = []
     while (!lines.includes(2)) {
       const { value } = await listening.going.stdout.next()
@@ -268,7 +268,7 @@ describe("what top takes", () => {
 
   it.concurrent("ends by an interrupt while a program has more pools than any screen", async () => {
     const listening = await top("--every", "0.001")
-    const big = await program(listening.address, told(50_000))
+    const big = await program(listening.address, snapshot(50_000))
     const lines: Array<string> = []
     while (!lines.some((line) => line.startsWith("and "))) {
       const next = await listening.going.stdout.next()

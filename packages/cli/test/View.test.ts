@@ -32,7 +32,7 @@ describe("effect-gpu-pool view", () => {
     assert.include(page, "<title>frames.jsonl</title>")
   })
 
-  it.concurrent("writes two runs over each other, with a title, where it is told", async () => {
+  it.concurrent("writes two runs over each other, with a title, where the flag says", async () => {
     const [one, other] = [file("one.jsonl", short), file("other.jsonl", long)]
     const output = join(home, "both.html")
     const { code, stderr } = await run(["view", one, other, "--output", output, "--title", "A & B"])
@@ -104,7 +104,7 @@ describe("effect-gpu-pool view --serve", () => {
     strictEqual(await going.ended, 130)
   })
 
-  it.concurrent("tells a page what a running program has now, and what a file has if it is to", async () => {
+  it.concurrent("sends a page what a running program has now, and what a file has if it is to", async () => {
     let now = short
     const server = createServer((_, response) => void response.end(now)).listen(0, "127.0.0.1")
     await new Promise((resolve) => server.once("listening", resolve))
@@ -114,12 +114,12 @@ describe("effect-gpu-pool view --serve", () => {
       now = text
       writeFileSync(recording, text)
     }
-    const told = [
+    const cases = [
       { args: [program], refresh: 1000 },
       { args: [recording, "--refresh", "0.5"], refresh: 500 }
     ]
     try {
-      for (const { args, refresh } of told) {
+      for (const { args, refresh } of cases) {
         change(short)
         const going = start(["view", "--serve", ...args])
         const address = await addressOf(going)

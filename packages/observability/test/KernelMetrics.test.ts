@@ -51,7 +51,7 @@ describe("on the host", () => {
 
   it.effect("they are those of the body alone, in all its pieces", () => {
     const { clock, pass } = settableClock()
-    const turns = Effect.gen(function*() {
+    const runs = Effect.gen(function*() {
       const x = yield* BufferPool.allocate(16)
       yield* CommandQueue.dispatch(slow(pass), { x }, 4)
       // Time between the pieces, which are tasks of the event loop, is not the kernel's.
@@ -64,7 +64,7 @@ describe("on the host", () => {
       deepStrictEqual([found?.count, found?.sum], [1, 1])
       assert.isAbove(Number(clock.currentTimeNanosUnsafe()), 1e9)
     })
-    return Effect.provideService(timed(Host.layer({ rangeItems: 1 }), turns), Clock.Clock, clock)
+    return Effect.provideService(timed(Host.layer({ rangeItems: 1 }), runs), Clock.Clock, clock)
   })
 
   it.effect("a kernel that throws has none", () => {

@@ -32,14 +32,14 @@ const gpu = (pool: BufferPool.BufferPoolOptions = {}, host: Host.HostOptions = {
   )
 
 /** The events from now on. */
-const heard = Effect.gen(function*() {
+const received = Effect.gen(function*() {
   const events: Array<PoolEvent> = []
   yield* Effect.forkScoped(PoolEvents.listen((event) => void events.push(event)), { startImmediately: true })
   return events
 })
 
 /** The tags since the last look, with the members that distinguish events of one tag. */
-const told = (events: Array<PoolEvent>): ReadonlyArray<string> =>
+const described = (events: Array<PoolEvent>): ReadonlyArray<string> =>
   events.splice(0).map((event) => {
     switch (event._tag) {
       case "Leased":
@@ -83,18 +83,18 @@ const lease = (size: number) => BufferPool.use(size, () => Effect.void)
 const ask = (requests: Pick<BufferPool.BufferPool["Service"], "use">, size: number) =>
   Effect.forkChild(Effect.flip(requests.use(size, () => Effect.void)), { startImmediately: true })
 
-describe("a pool tells", () => {
+describe("a pool publishes", () => {
   it.effect("of hits, borrows, misses, ends and blocks that it frees", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       yield* lease(64)
-      deepStrictEqual(told(events), ["DriverAsked 64", "Leased 64 of 64, driver", "Released 64, scopeClosed"])
+      deepStrictEqual(described(events), ["DriverAsked 64", "Leased 64 of 64, driver", "Released 64, scopeClosed"])
       yield* lease(64)
-      deepStrictEqual(told(events), ["Leased 64 of 64, held", "Released 64, scopeClosed"])
+      deepStrictEqual(described(events), ["Leased 64 of 64, held", "Released 64, scopeClosed"])
       yield* lease(56)
-      deepStrictEqual(told(events), ["Leased 56 of 64, borrowed", "Released 64, scopeClosed"])
+      deepStrictEqual(described(events), ["Leased 56 of 64, borrowed", "Released 64, scopeClosed"])
       yield* lease(200)
-      deepStrictEqual(told(events), [
+      deepStrictEqual(described(events), [
         "RoomNeeded 8",
         "Freed 64, evicted",
         "Reclaimed",
@@ -103,11 +103,11 @@ describe("a pool tells", () => {
         "Released 200, scopeClosed"
       ])
       yield* BufferPool.freeHeld
-      deepStrictEqual(told(events), ["TrimAsked", "Freed 200, trimmed", "Reclaimed"])
+      deepStrictEqual(described(events), ["TrimAsked", "Freed 200, trimmed", "Reclaimed"])
       yield* BufferPool.stopHolding
       yield* lease(8)
       yield* BufferPool.resumeHolding
-      deepStrictEqual(told(events), [
+      deepStrictEqual(described(events), [
         "HoldingChanged false",
         "TrimAsked",
         "Reclaimed",
@@ -118,7 +118,7 @@ describe("a pool tells", () => {
         "HoldingChanged true"
       ])
       yield* BufferPool.trimTo(100)
-      deepStrictEqual(told(events), ["TrimAsked 100", "Reclaimed"])
+      deepStrictEqual(described(events), ["TrimAsked 100", "Reclaimed"])
     }).pipe(
       Effect.scoped,
       Effect.provide(gpu({ maxBytes: 256, sizePolicy: { ...SizePolicy.exact, borrow: 1 } }))
@@ -126,10 +126,10 @@ describe("a pool tells", () => {
 
   it.effect("of limits, reservations, budgets, and requests that run out", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       yield* BufferPool.setLimit(100)
       yield* lease(64).pipe(BufferPool.reserve(64))
-      deepStrictEqual(told(events), [
+      deepStrictEqual(described(events), [
         "LimitChanged memory 256 to 100",
         "TrimAsked 100",
         "Reclaimed",
@@ -156,7 +156,7 @@ describe("a pool tells", () => {
 
   it.effect("who waits, for how long, and whether they were served", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const scope = yield* Scope.make()
       yield* Scope.provide(BufferPool.allocate(64), scope)
       const served = yield* Effect.forkChild(lease(64), { startImmediately: true })
@@ -169,7 +169,7 @@ describe("a pool tells", () => {
       yield* TestClock.adjust("2 seconds")
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.join(served)
-      const waits = told(events).filter((one) => one.startsWith("Wait"))
+      const waits = described(events).filter((one) => one.startsWith("Wait"))
       deepStrictEqual(waits, [
         "Waiting 64",
         "Waiting 64",
@@ -181,14 +181,14 @@ describe("a pool tells", () => {
   it.effect("who gave up: while the driver was at work, and in the wait queue", () => {
     const faults = Host.makeFaults()
     return Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       faults.delay({ allocations: "1 second" })
       const asking = yield* Effect.forkChild(lease(64), { startImmediately: true })
       const waiting = yield* Effect.forkChild(lease(64), { startImmediately: true })
       yield* Fiber.interrupt(waiting)
       yield* Fiber.interrupt(asking)
       yield* TestClock.adjust("1 second")
-      deepStrictEqual(told(events), [
+      deepStrictEqual(described(events), [
         "DriverAsked 64",
         "Waiting 64",
         "GaveUp 64, interrupted",
@@ -201,7 +201,7 @@ describe("a pool tells", () => {
 
   it.effect("of a request that is larger than a limit, and of nothing else that it does", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const pool = yield* BufferPool.BufferPool
       const budget = yield* pool.budget(100, { label: "tenant" })
       const tooLarge = [
@@ -236,9 +236,9 @@ describe("a pool tells", () => {
 
   it.effect("of one that is larger than the device's largest buffer, and not of one with options that are none", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       strictEqual((yield* Effect.flip(lease(101))).reason._tag, "LimitExceeded")
-      deepStrictEqual(told(events), ["GaveUp 101, limitExceeded"])
+      deepStrictEqual(described(events), ["GaveUp 101, limitExceeded"])
       const invalid = [
         lease(-1),
         lease(0.5),
@@ -251,7 +251,7 @@ describe("a pool tells", () => {
 
   it.effect("of those in the wait queue that are larger than a lower limit", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const pool = yield* BufferPool.BufferPool
       const budget = yield* pool.budget(60, { label: "tenant", onExhausted: "wait" })
       const fibers = yield* Effect.scoped(Effect.gen(function*() {
@@ -265,7 +265,7 @@ describe("a pool tells", () => {
       }))
       const reasons = yield* Effect.forEach(fibers, Fiber.join)
       deepStrictEqual(reasons.map(({ reason }) => reason._tag), ["LimitExceeded", "LimitExceeded"])
-      deepStrictEqual(told(events).filter((one) => !/Freed|Reclaimed|Released/.test(one)), [
+      deepStrictEqual(described(events).filter((one) => !/Freed|Reclaimed|Released/.test(one)), [
         "LimitChanged tenant 60 to 39",
         "GaveUp 40, limitExceeded",
         "Waited 40, not served after 0 ms",
@@ -278,13 +278,13 @@ describe("a pool tells", () => {
 
   it.effect("that a pool on a shared memory closes, and then the memory", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const shared = BufferPool.layerShared({ sizePolicy: SizePolicy.exact }).pipe(
         Layer.provideMerge(DeviceMemory.layer()),
         Layer.provideMerge(Host.layer())
       )
       yield* Effect.provide(Effect.scoped(BufferPool.allocate(64)), shared)
-      deepStrictEqual(told(events).slice(2), [
+      deepStrictEqual(described(events).slice(2), [
         "Released 64, scopeClosed",
         "Closing BufferPool",
         "Freed 64, closed",
@@ -296,7 +296,7 @@ describe("a pool tells", () => {
   it.effect("what the driver refuses, what handlers did, and that the device is lost", () => {
     const faults = Host.makeFaults()
     return Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       yield* BufferPool.onOutOfMemory(() => Effect.succeed(false))
       yield* Effect.exit(BufferPool.use(200, () => lease(100)))
       const tags = events.map(({ _tag }) => _tag)
@@ -306,16 +306,16 @@ describe("a pool tells", () => {
       yield* lease(8)
       faults.lose()
       yield* Effect.yieldNow
-      deepStrictEqual(told(events).slice(-3), ["Lost", "Freed 200, lost", "Freed 8, lost"])
+      deepStrictEqual(described(events).slice(-3), ["Lost", "Freed 200, lost", "Freed 8, lost"])
     }).pipe(Effect.scoped, Effect.provide(gpu({}, { capacityBytes: 256, maxBufferSize: 512, faults })))
   })
 
   it.effect("that a request ends as a handler fails", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       yield* BufferPool.onOutOfMemory(() => Effect.die("no cache"))
       strictEqual((yield* Effect.exit(BufferPool.use(64, () => lease(32))))._tag, "Failure")
-      deepStrictEqual(told(events.filter((event) => "size" in event && event.size === 32)), [
+      deepStrictEqual(described(events.filter((event) => "size" in event && event.size === 32)), [
         "RoomNeeded 32",
         "HandlersAsked 32, false",
         "GaveUp 32, failed"
@@ -324,7 +324,7 @@ describe("a pool tells", () => {
 
   it.effect("of a request that gets its lease while a handler works, and nothing as that fails", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const fails = yield* Deferred.make<void>()
       yield* BufferPool.onOutOfMemory(() => Effect.andThen(Deferred.await(fails), Effect.die("no cache")))
       const all = yield* BufferPool.allocate(64)
@@ -333,7 +333,7 @@ describe("a pool tells", () => {
       yield* Lease.release(all)
       yield* Deferred.done(fails, Exit.void)
       strictEqual((yield* Fiber.join(waits))._tag, "Failure")
-      deepStrictEqual(told(events.filter((event) => "label" in event && event.label === "waits")), [
+      deepStrictEqual(described(events.filter((event) => "label" in event && event.label === "waits")), [
         "RoomNeeded 64",
         "Leased 64 of 64, held",
         "HandlersAsked 64, false",
@@ -343,7 +343,7 @@ describe("a pool tells", () => {
 
   it.effect("at what time, by the clock of who listens", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       yield* TestClock.adjust("5 seconds")
       yield* lease(64)
       deepStrictEqual(events.map(({ at }) => at), [5000, 5000, 5000])
@@ -397,7 +397,7 @@ describe("a hook", () => {
       const { hook, report } = MemoryHook.lineProfile()
       const job = Effect.gen(function*() {
         yield* BufferPool.use(100, () => Effect.void)
-        for (let turn = 0; turn < 3; turn++) yield* BufferPool.use(64, () => Effect.void)
+        for (let round = 0; round < 3; round++) yield* BufferPool.use(64, () => Effect.void)
       })
       yield* MemoryHook.run(CallSite.track(job), hook)
       const [first, second] = report()
@@ -452,7 +452,7 @@ describe("who listens", () => {
 })
 
 describe("the events of a pool", () => {
-  it("tell its ledger, after every step of any program", () => {
+  it("give its ledger, after every step of any program", () => {
     const options = fc.record({
       maxHeldBytes: fc.constantFrom(Infinity, 300),
       clear: fc.constantFrom("never" as const, "acquire" as const),

@@ -66,12 +66,14 @@ describe("the metrics of a pool", () => {
     return fc.assert(
       fc.asyncProperty(steps, options, (steps, { clear, listens, maxHeldBytes, policy }) => {
         const faults = Host.makeFaults()
-        const told = { evictions: 0, refusals: 0, outOfMemory: 0, limitExceeded: 0, asked: 0 }
-        const tell = (event: PoolEvent) => {
-          for (const name of Object.keys(told) as Array<keyof typeof told>) if (events[name](event)) told[name] += 1
+        const expected = { evictions: 0, refusals: 0, outOfMemory: 0, limitExceeded: 0, asked: 0 }
+        const receive = (event: PoolEvent) => {
+          for (const name of Object.keys(expected) as Array<keyof typeof expected>) {
+            if (events[name](event)) expected[name] += 1
+          }
         }
         const program = Effect.gen(function*() {
-          if (listens) yield* Effect.forkScoped(PoolEvents.listen(tell), { startImmediately: true })
+          if (listens) yield* Effect.forkScoped(PoolEvents.listen(receive), { startImmediately: true })
           const scopes: Array<Scope.Closeable> = []
           for (const step of steps) {
             yield* run(step, scopes, faults)
@@ -85,7 +87,7 @@ describe("the metrics of a pool", () => {
             const evictions = yield* valueOf("gpu_pool_evictions_total")
             const outOfMemory = yield* valueOf("gpu_pool_out_of_memory_total")
             const limitExceeded = yield* valueOf("gpu_pool_limit_exceeded_total")
-            deepStrictEqual({ evictions, refusals, outOfMemory, limitExceeded, asked }, told)
+            deepStrictEqual({ evictions, refusals, outOfMemory, limitExceeded, asked }, expected)
           }
           yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
         })
@@ -183,18 +185,18 @@ describe("times", () => {
 
   it.effect("of waits for what the driver has not, until a try succeeds", () =>
     Effect.gen(function*() {
-      const heard: Array<string> = []
-      const tell = (event: PoolEvent) => {
-        if (event._tag === "Waiting" || event._tag === "Waited") heard.push(event._tag)
+      const received: Array<string> = []
+      const receive = (event: PoolEvent) => {
+        if (event._tag === "Waiting" || event._tag === "Waited") received.push(event._tag)
       }
-      yield* Effect.forkScoped(PoolEvents.listen(tell), { startImmediately: true })
+      yield* Effect.forkScoped(PoolEvents.listen(receive), { startImmediately: true })
       const scope = yield* Scope.make()
       yield* Scope.provide(BufferPool.allocate(200), scope)
       const waiting = yield* Effect.forkChild(lease(100), { startImmediately: true })
       yield* TestClock.adjust("2 seconds")
       yield* Scope.close(scope, Exit.void)
       yield* Fiber.join(waiting)
-      deepStrictEqual(heard, ["Waiting", "Waited"])
+      deepStrictEqual(received, ["Waiting", "Waited"])
       const [wait] = yield* named("gpu_pool_wait_duration_seconds", { outcome: "served" })
       deepStrictEqual([wait?.count, wait?.sum], [1, 2])
     }).pipe(
@@ -246,14 +248,14 @@ describe("times", () => {
     Effect.gen(function*() {
       const most = { asked: 0, waits: 0 }
       const program = Effect.gen(function*() {
-        const told = { asked: 0, waits: 0 }
-        const tell = ({ _tag }: PoolEvent) => {
-          if (_tag === "DriverAsked") told.asked += 1
-          if (_tag === "Waiting") told.waits += 1
+        const expected = { asked: 0, waits: 0 }
+        const receive = ({ _tag }: PoolEvent) => {
+          if (_tag === "DriverAsked") expected.asked += 1
+          if (_tag === "Waiting") expected.waits += 1
         }
         // Subscribes in this step; a listener on a fiber of its own would begin at any later step.
         Subscribers.of(yield* CurrentHub).add({
-          of: (memory) => new PoolPublisher(memory, () => 0, tell),
+          of: (memory) => new PoolPublisher(memory, () => 0, receive),
           ofLeases: true
         })
         const fiber = yield* Effect.forkChild(Effect.all([lease(64), lease(64), lease(32)], { concurrency: 3 }), {
@@ -265,7 +267,7 @@ describe("times", () => {
         yield* Effect.sleep("1 minute")
         const asked = yield* countOf("gpu_pool_miss_duration_seconds")
         const waits = yield* countOf("gpu_pool_wait_duration_seconds")
-        deepStrictEqual({ asked, waits }, told)
+        deepStrictEqual({ asked, waits }, expected)
         strictEqual(yield* valueOf("gpu_pool_waiters"), 0)
         strictEqual(yield* valueOf("gpu_pool_pending_bytes"), 0)
         strictEqual(yield* valueOf("gpu_pool_active_bytes"), 0)
@@ -404,7 +406,7 @@ describe("series", () => {
           (context) => Effect.provide(lease(64), context)
         ))
         const looker = Effect.gen(function*() {
-          for (let turn = 0; turn < 4; turn++) {
+          for (let round = 0; round < 4; round++) {
             const found = yield* numbers
             // Layers are counted within their scopes, so that there may be series when the count is 0.
             if (layers > 0) deepStrictEqual(found.slice(1), [])
@@ -442,13 +444,13 @@ describe("series", () => {
       yield* Effect.scoped(built([0.25, 3]))
     }).pipe(Effect.provide(PoolEvents.layer), inOwnRegistry))
 
-  it.effect("come back for nobody, also when the layer ends in the step in which a pool tells of something", () =>
+  it.effect("come back for nobody, also when the layer ends in the step in which a pool publishes something", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
-      const tell = ({ _tag }: PoolEvent) => {
+      const receive = ({ _tag }: PoolEvent) => {
         if (_tag === "Refused") Effect.runSync(Scope.close(scope, Exit.void))
       }
-      yield* Effect.forkScoped(PoolEvents.listen(tell), { startImmediately: true })
+      yield* Effect.forkScoped(PoolEvents.listen(receive), { startImmediately: true })
       yield* Layer.buildWithScope(PoolMetrics.layer(), scope)
       assert.isAbove((yield* series).length, 20)
       yield* Effect.exit(BufferPool.use(200, () => lease(100)))
@@ -464,7 +466,7 @@ describe("series", () => {
       inOwnRegistry
     ))
 
-  it.effect("of a lost device tell that nothing is left, and go when the pool closes", () =>
+  it.effect("of a lost device say that nothing is left, and go when the pool closes", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(BufferPool.layer({ label: "tested" }), scope)
@@ -482,7 +484,7 @@ describe("series", () => {
       deepStrictEqual(yield* series, [])
     }).pipe(Effect.provide(device), inOwnRegistry))
 
-  it.effect("keep what tells memories apart, whatever attributes the program adds", () =>
+  it.effect("keep what distinguishes memories, whatever attributes the program adds", () =>
     Effect.gen(function*() {
       yield* open("one")
       yield* open("other")
@@ -518,7 +520,7 @@ describe("series", () => {
           yield* Effect.all([lease(64), lease(64)], { concurrency: 2 }).pipe(Effect.provide(context))
         }))
         const exporter = Effect.gen(function*() {
-          for (let turn = 0; turn < 3; turn++) {
+          for (let round = 0; round < 3; round++) {
             const found = yield* series
             const scalars = found.filter(({ count }) => Number.isNaN(count))
             // All of PoolStats, and evictions, requests that fail with OutOfMemory or LimitExceeded, and the limit.

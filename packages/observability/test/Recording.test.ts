@@ -30,7 +30,7 @@ const recorded = (capacity: number, options?: BufferPool.BufferPoolOptions) =>
   gpu(options).pipe(Layer.provideMerge(Recording.layer({ capacity })), Layer.provideMerge(PoolEvents.layer))
 
 /** The events that a subscriber gets, which a recorder must have too. */
-const heard = Effect.gen(function*() {
+const received = Effect.gen(function*() {
   const events: Array<PoolEvent> = []
   yield* Effect.forkScoped(PoolEvents.listen((event) => void events.push(event)), { startImmediately: true })
   return events
@@ -130,7 +130,7 @@ const inTest = <A, E>(program: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(program, TestClock.layer()))
 
 describe("a recorder", () => {
-  it("has the events that a listener hears, the newest of them, and the blocks before the first", () =>
+  it("has the events that a listener receives, the newest of them, and the blocks before the first", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 300, size: "max" }),
@@ -139,7 +139,7 @@ describe("a recorder", () => {
         (steps, capacity, maxHeldBytes) =>
           inTest(
             Effect.gen(function*() {
-              const events = yield* heard
+              const events = yield* received
               const scopes: Array<Scope.Closeable> = []
               for (const step of steps) yield* run(step, scopes)
               const recording = yield* Recording.snapshot
@@ -216,9 +216,9 @@ describe("a recorder", () => {
       ]]])
     }).pipe(Effect.provide(recorded(50, { maxBytes: 1000 }))))
 
-  it.effect("has hits of all kinds as a listener hears them, over many chunks", () =>
+  it.effect("has hits of all kinds as a listener receives them, over many chunks", () =>
     Effect.gen(function*() {
-      const events = yield* heard
+      const events = yield* received
       const pool = yield* BufferPool.BufferPool
       const kinds: ReadonlyArray<BufferPool.PoolAllocateOptions | undefined> = [
         undefined,
@@ -306,7 +306,7 @@ describe("a recorder", () => {
       strictEqual(Array.from(Recording.events(recording)).at(-1)?._tag, "Closed")
     }).pipe(Effect.provide(Recording.layer().pipe(Layer.provideMerge(PoolEvents.layer)))))
 
-  it.effect("stops with its layer, and then a hit is told to nobody", () =>
+  it.effect("stops with its layer, and then a hit is published to nobody", () =>
     Effect.gen(function*() {
       const use = BufferPool.use(64, () => Effect.void)
       const inside = Effect.andThen(use, Recording.snapshot)
@@ -371,7 +371,7 @@ describe("a file", () => {
       const changed = (at: number, line: string) => [...lines.slice(0, at - 1), line, ...lines.slice(at)].join("\n")
       const leased = lines.findIndex((line) => line.startsWith(`["Leased"`))
       const changedLease = (line: string) => changed(leased + 1, line)
-      const cases: ReadonlyArray<readonly [text: string, told: string]> = [
+      const cases: ReadonlyArray<readonly [text: string, message: string]> = [
         ["", "line 0: the file is empty"],
         ["{}", "line 1: it is no header"],
         ["PK\u0003", "line 1: it is no header"],
@@ -398,10 +398,10 @@ describe("a file", () => {
         [lines.slice(0, -1).join("\n"), "the file ends after"],
         [[...lines, lines.at(-1)].join("\n"), "one event more"]
       ]
-      for (const [wrong, told] of cases) {
+      for (const [wrong, message] of cases) {
         const error = yield* Effect.flip(Recording.fromLines(Stream.make(wrong)))
         strictEqual(error.reason._tag, "InvalidRequest")
-        assert.include(error.message, told)
+        assert.include(error.message, message)
       }
     }))
 
@@ -611,7 +611,7 @@ describe("events of a program", () => {
     [{ ...leased, size: -Infinity }, "its size -Infinity is no whole number of bytes"],
     [{ ...leased, from: "nonsense" }, "its from \"nonsense\" is not one of held, borrowed, driver"],
     [{ ...leased, budgetNumber: 2 }, "there is no budget 2 in the facts"]
-  ])("are refused: %j", (event, told) => assert.throws(() => made(event), TypeError, told))
+  ])("are refused: %j", (event, message) => assert.throws(() => made(event), TypeError, message))
 
   it("have no stepsTried where they are left out", () =>
     strictEqual(

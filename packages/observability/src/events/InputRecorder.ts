@@ -103,8 +103,8 @@ export class InputRecorder {
     for (const [what, { write }] of entriesOf(inputsOfMemories)) {
       pass(what, (...args) => this.#writer.input(what, undefined, (write as AnyWrite)(...args)))
     }
-    const retracting = (giveBack: () => void): void => {
-      passing.retracting!(giveBack)
+    const retracting = (endLeases: () => void): void => {
+      passing.retracting!(endLeases)
       this.found("done", 0)
     }
     return { ...passing as unknown as PoolInputs, retracting }

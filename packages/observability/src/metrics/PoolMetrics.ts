@@ -34,14 +34,14 @@ const numbersOf = new WeakMap<object, Set<string>>()
 const takeNumber = (
   registry: Metric.MetricRegistry,
   identity: ReadonlyArray<unknown>
-): { readonly number: number; readonly giveBack: () => void } => {
+): { readonly number: number; readonly release: () => void } => {
   const taken = numbersOf.get(registry) ?? new Set()
   numbersOf.set(registry, taken)
   let number = 1
   while (taken.has(JSON.stringify([...identity, number]))) number++
   const key = JSON.stringify([...identity, number])
   taken.add(key)
-  return { number, giveBack: () => void taken.delete(key) }
+  return { number, release: () => void taken.delete(key) }
 }
 
 /** The metrics of all memories of one hub, in one registry. */
@@ -69,7 +69,7 @@ class Metered {
     const context = this.#context
     const { device } = memory
     const label = memory.label ?? Context.get(context, Metric.CurrentMetricAttributes)["memory"]
-    const { giveBack, number } = takeNumber(Context.get(context, Metric.MetricRegistry), [label, device])
+    const { release, number } = takeNumber(Context.get(context, Metric.MetricRegistry), [label, device])
     const series = new Series(context, {
       ...(label === undefined ? {} : { memory: label }),
       number: String(number),
@@ -77,7 +77,7 @@ class Metered {
     })
     const close = () => {
       series.remove()
-      if (this.#closings.delete(close)) giveBack()
+      if (this.#closings.delete(close)) release()
     }
     this.#closings.add(close)
     return new MetricsPublisher(memory, series, this.#boundaries, Context.get(context, Clock.Clock), close)

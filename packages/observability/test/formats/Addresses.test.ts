@@ -45,7 +45,7 @@ describe("Addresses", () => {
     )
   })
 
-  it("are refused beyond what a number tells apart", () => {
+  it("are refused beyond what a number can distinguish", () => {
     const addresses = new Addresses("TorchSnapshot.toText")
     addresses.of({ place: 1, capacity: 2 ** 52 })
     assert.throws(

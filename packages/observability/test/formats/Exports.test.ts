@@ -127,7 +127,7 @@ describe("RmmLog.toText", () => {
 })
 
 /** What the format keeps of each lease and failure. */
-const told = (recording: Recording.Recording, isOf: (memory: number) => boolean) =>
+const described = (recording: Recording.Recording, isOf: (memory: number) => boolean) =>
   Array.from(Recording.events(recording)).flatMap((event) => {
     if (!isOf(event.memoryNumber) || (event._tag !== "Leased" && !isFailure(event))) return []
     const { callSite, label, pool, size } = event
@@ -166,8 +166,8 @@ describe("TorchSnapshot.toText", () => {
             bytesAfter(recording, isOf, ["Leased", "Released", "Freed"])
           )
           assert.deepStrictEqual(
-            told(imported, (memory) => memory === number),
-            told(recording, isOf)
+            described(imported, (memory) => memory === number),
+            described(recording, isOf)
           )
         }
       })

@@ -23,7 +23,7 @@ import { randomRecordings } from "./RandomRecordings.ts"
 type Import = (text: string | Stream.Stream<string>) => Effect.Effect<Recording.Recording, GpuError.GpuError>
 
 /** The events of a recording, each in a few words. */
-const told = (recording: Recording.Recording): ReadonlyArray<string> =>
+const described = (recording: Recording.Recording): ReadonlyArray<string> =>
   Array.from(Recording.events(recording), (event) => {
     switch (event._tag) {
       case "Leased":
@@ -68,7 +68,7 @@ describe("RmmLog.fromText", () => {
   it.effect("reads allocations, frees and failures, over midnight", () =>
     Effect.gen(function*() {
       const recording = yield* RmmLog.fromText(log)
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 1024 of 1024, block 1, driver",
         "Leased 256 of 256, block 2, driver",
         "Released 1024 of 1024, block 1",
@@ -113,10 +113,10 @@ describe("RmmLog.fromText", () => {
       const recording = yield* RmmLog.fromText(
         "Action,Pointer,Size\nallocate,0xfffffffffffffffe,1\nallocate,0xffffffffffffffff,2\nfree,0xfffffffffffffffe,1"
       )
-      assert.deepStrictEqual(told(recording).slice(2), ["Released 1 of 1, block 1", "Freed 1, block 1"])
+      assert.deepStrictEqual(described(recording).slice(2), ["Released 1 of 1, block 1", "Freed 1, block 1"])
     }))
 
-  it.effect("tells of columns, actions and rows that it leaves out", () =>
+  it.effect("warns of columns, actions and rows that it leaves out", () =>
     Effect.gen(function*() {
       const { answer, warnings } = yield* withWarnings(RmmLog.fromText(
         "Action,Pointer,Size,Color\nallocate,(nil),0,red\nmap,0x1,4,red\nmap,0x2,4,red\nallocate,0x3,4,red\n" +
@@ -179,7 +179,7 @@ describe("CupyLog.fromText", () => {
         line("malloc", 4096, 512, 500),
         line("free", 4096, 512)
       ].join("\n"))
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 24 of 512, block 1, driver",
         "Released 24 of 512, block 1",
         "Leased 500 of 512, block 1, held",
@@ -198,7 +198,7 @@ describe("CupyLog.fromText", () => {
         line("malloc", 4608, 1024, 1000),
         line("free", 4096, 512)
       ].join("\n"))
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 2048 of 2048, block 1, driver",
         "Released 2048 of 2048, block 1",
         "Freed 2048, block 1",
@@ -218,29 +218,29 @@ describe("CupyLog.fromText", () => {
         line("alloc", 4000, 1024),
         line("malloc", 4000, 1024, 1024)
       ].join("\n"))
-      assert.deepStrictEqual(told(recording).slice(2), [
+      assert.deepStrictEqual(described(recording).slice(2), [
         "Freed 512, block 1",
         "Leased 1024 of 1024, block 2, driver"
       ])
     }))
 
-  it.effect("reads the lines of MemoryHook.debugPrint as the pool's events tell it", () =>
+  it.effect("reads the lines of MemoryHook.debugPrint as the pool's events have it", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
-      const heard: Array<PoolEvent> = []
-      yield* Effect.forkScoped(PoolEvents.listen((event) => void heard.push(event)), { startImmediately: true })
+      const received: Array<PoolEvent> = []
+      yield* Effect.forkScoped(PoolEvents.listen((event) => void received.push(event)), { startImmediately: true })
       const job = Effect.gen(function*() {
         yield* BufferPool.use(64, () => BufferPool.use(100, () => Effect.void))
         yield* BufferPool.use(64, () => Effect.void)
       })
       yield* MemoryHook.run(job, MemoryHook.debugPrint((line) => lines.push(line)))
       const recording = yield* CupyLog.fromText(lines.join("\n"))
-      const known = heard.filter(({ _tag }) => _tag === "Leased" || _tag === "Released")
+      const known = received.filter(({ _tag }) => _tag === "Leased" || _tag === "Released")
       assert.strictEqual(known.length, 6)
       assert.deepStrictEqual(eventsOf(recording).map(kept), known.map(kept))
     }).pipe(Effect.scoped, Effect.provide(gpu)))
 
-  it.effect("has a block from before the lines for one that is told by number and not made", () =>
+  it.effect("has a block from before the lines for one that is known by number and not made", () =>
     Effect.gen(function*() {
       const recording = yield* CupyLog.fromText(
         [numbered("malloc", 7), numbered("free", 7), numbered("free", 8)].join("\n")
@@ -249,14 +249,14 @@ describe("CupyLog.fromText", () => {
         [64, 60],
         [64, undefined]
       ])
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 60 of 64, block 2, held",
         "Released 60 of 64, block 2",
         "Released 60 of 64, block 1"
       ])
     }))
 
-  it.effect("tells of hooks and members that it leaves out", () =>
+  it.effect("warns of hooks and members that it leaves out", () =>
     Effect.gen(function*() {
       const { warnings } = yield* withWarnings(CupyLog.fromText(
         `{"hook":"trim","device_id":0}\n{"hook":"alloc","device_id":0,"mem_size":1,"mem_ptr":1,"why":"so"}`
@@ -319,7 +319,7 @@ describe("TorchSnapshot.fromText", () => {
         entry("segment_free", 4096, 2048),
         entry("snapshot", 0, 0)
       ]))
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 1000 of 2048, block 1, driver",
         "Released 1000 of 2048, block 1",
         "Leased 2000 of 2048, block 1, held",
@@ -343,7 +343,7 @@ describe("TorchSnapshot.fromText", () => {
         entry("segment_map", 100_000, 2048),
         entry("alloc", 100_000, 100)
       ]))
-      assert.deepStrictEqual(told(recording), [
+      assert.deepStrictEqual(described(recording), [
         "Leased 512 of 512, block 1, driver",
         "Leased 512 of 512, block 2, driver",
         "Released 512 of 512, block 1",
@@ -374,7 +374,7 @@ describe("TorchSnapshot.fromText", () => {
         [1536, 1512],
         [2048, undefined]
       ])
-      assert.deepStrictEqual(told(recording), ["Released 100 of 512, block 1", "Freed 512, block 1"])
+      assert.deepStrictEqual(described(recording), ["Released 100 of 512, block 1", "Freed 512, block 1"])
     }))
 
   it.effect("puts the traces of several devices in the order of their times", () =>
@@ -424,7 +424,7 @@ describe("TorchSnapshot.fromText", () => {
       )
     }))
 
-  it.effect("tells of actions that it leaves out", () =>
+  it.effect("warns of actions that it leaves out", () =>
     Effect.gen(function*() {
       const { warnings } = yield* withWarnings(TorchSnapshot.fromText(snapshot([entry("teleport", 1, 1)])))
       assert.deepStrictEqual(warnings, [

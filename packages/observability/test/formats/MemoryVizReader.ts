@@ -39,7 +39,7 @@ interface Segment {
 }
 
 /** The bytes after an entry, as the viewer shows them. */
-export interface Shown {
+export interface DrawnEntry {
   readonly action: string
   readonly allocated: number
   readonly reserved: number
@@ -134,7 +134,7 @@ const undo = (entry: Entry, segments: Ranges, blocks: Ranges, where: string): vo
   }
 }
 
-const readTrace = (trace: ReadonlyArray<Entry>, ofDevice: ReadonlyArray<Segment>): ReadonlyArray<Shown> => {
+const readTrace = (trace: ReadonlyArray<Entry>, ofDevice: ReadonlyArray<Segment>): ReadonlyArray<DrawnEntry> => {
   const segments = new Ranges("segments")
   const blocks = new Ranges("blocks")
   for (const [index, segment] of ofDevice.entries()) {
@@ -143,7 +143,7 @@ const readTrace = (trace: ReadonlyArray<Entry>, ofDevice: ReadonlyArray<Segment>
       if (state === "active_allocated") blocks.add(address, requested_size, `segments[${index}]`)
     }
   }
-  const shown: Array<Shown> = Array.from({ length: trace.length })
+  const shown: Array<DrawnEntry> = Array.from({ length: trace.length })
   for (let index = trace.length - 1; index >= 0; index--) {
     const entry = trace[index]!
     const where = `entry ${index}`
@@ -164,7 +164,7 @@ const readTrace = (trace: ReadonlyArray<Entry>, ofDevice: ReadonlyArray<Segment>
 }
 
 /** The bytes at each entry, by device. Throws where the viewer would fail. */
-export const readMemoryViz = (text: string): ReadonlyArray<ReadonlyArray<Shown>> => {
+export const readMemoryViz = (text: string): ReadonlyArray<ReadonlyArray<DrawnEntry>> => {
   const snapshot = JSON.parse(text) as {
     readonly segments: ReadonlyArray<Segment>
     readonly device_traces: ReadonlyArray<ReadonlyArray<Entry>>

@@ -24,16 +24,16 @@ const closed: PoolEvent = { _tag: "Closed", at: 0, memory: undefined, memoryNumb
 const x = { size: 60, label: "x" }
 
 /** The calls of a ledger's callbacks for events, consistent or not. */
-const toldOf = (events: ReadonlyArray<PoolEvent>, blocks: ReadonlyArray<Recording.RecordedBlock> = []) => {
-  const told: Array<string> = []
+const callsOf = (events: ReadonlyArray<PoolEvent>, blocks: ReadonlyArray<Recording.RecordedBlock> = []) => {
+  const calls: Array<string> = []
   const ledger = new BlockLedger({ blocks }, {
-    begins: ({ block, capacity, place }) => void told.push(`${place}: ${block} begins, ${capacity} B`),
-    leased: ({ label, lease, place, size }) => void told.push(`${place}: lease ${lease} of ${label}, ${size} B`),
-    released: ({ label, lease, place }) => void told.push(`${place}: lease ${lease} of ${label} ends`),
-    ends: ({ block, lease, place }) => void told.push(`${place}: ${block} ends${lease === -1 ? "" : ", leased"}`)
+    begins: ({ block, capacity, place }) => void calls.push(`${place}: ${block} begins, ${capacity} B`),
+    leased: ({ label, lease, place, size }) => void calls.push(`${place}: lease ${lease} of ${label}, ${size} B`),
+    released: ({ label, lease, place }) => void calls.push(`${place}: lease ${lease} of ${label} ends`),
+    ends: ({ block, lease, place }) => void calls.push(`${place}: ${block} ends${lease === -1 ? "" : ", leased"}`)
   })
   const known = events.map((event) => ledger.take(event))
-  return { told, known, ledger }
+  return { calls, known, ledger }
 }
 
 const bytes = (
@@ -79,12 +79,12 @@ describe("a ledger", () => {
 
   it("begins with what was there before the first event", () => {
     const common = { memory: 1, capacity: 64, pool: "BufferPool", family: undefined }
-    const { ledger, told } = toldOf([released(0, 7, 60, 64)], [
+    const { ledger, calls } = callsOf([released(0, 7, 60, 64)], [
       { ...common, block: 7, lease: x },
       { ...common, block: 9 },
       { ...common, memory: 2, block: 7, lease: { size: 10 } }
     ])
-    deepStrictEqual(told, [
+    deepStrictEqual(calls, [
       "0: 7 begins, 64 B",
       "0: lease 0 of x, 60 B",
       "1: 9 begins, 64 B",
@@ -101,7 +101,7 @@ describe("a ledger", () => {
     deepStrictEqual(Array.from(ledger.blocks(), ({ block, memory }) => [memory, block]), [[1, 7], [1, 9], [2, 7]])
   })
 
-  const odd: ReadonlyArray<readonly [what: string, events: ReadonlyArray<PoolEvent>, told: ReadonlyArray<string>]> = [
+  const odd: ReadonlyArray<readonly [what: string, events: ReadonlyArray<PoolEvent>, calls: ReadonlyArray<string>]> = [
     ["ends a block whose number the driver gives again", [leased(x, 1, "driver"), leased(x, 1, "driver")], [
       "0: 1 begins, 60 B",
       "0: lease 0 of x, 60 B",
@@ -138,8 +138,8 @@ describe("a ledger", () => {
     ]]
   ]
   it.each(odd)("%s", (_, events, expected) => {
-    const { ledger, told } = toldOf(events)
-    deepStrictEqual(told, [...expected])
+    const { ledger, calls } = callsOf(events)
+    deepStrictEqual(calls, [...expected])
     const blocks = [...ledger.blocks()]
     const sum = (of: (block: typeof blocks[number]) => number) => blocks.reduce((total, block) => total + of(block), 0)
     strictEqual(ledger.bytes.managedBytes, sum(({ capacity }) => capacity))
@@ -147,11 +147,11 @@ describe("a ledger", () => {
     strictEqual(ledger.bytes.activeBytes, sum(({ lease, size }) => lease === -1 ? 0 : size))
   })
 
-  it("tells events of unknown blocks and leases from the others, and changes nothing for them", () => {
+  it("distinguishes events of unknown blocks and leases, and changes nothing for them", () => {
     const events = [released(0, 5), freed(0, 6), leased(x, 1, "driver"), released(0, 1), released(0, 1), freed(0, 1)]
-    const { known, ledger, told } = toldOf(events)
+    const { known, ledger, calls } = callsOf(events)
     deepStrictEqual(known, [false, false, true, true, false, true])
-    strictEqual(told.length, 4)
+    strictEqual(calls.length, 4)
     deepStrictEqual([...ledger.blocks()], [])
   })
 

@@ -66,7 +66,7 @@ const block = (more: object): Pick<Recording.RecordingFacts, "blocks"> => ({
 })
 
 const refused: ReadonlyArray<
-  readonly [what: string, facts: Partial<Recording.RecordingFacts>, told: ReadonlyArray<string>]
+  readonly [what: string, facts: Partial<Recording.RecordingFacts>, messages: ReadonlyArray<string>]
 > = [
   ["257 budgets within each other", budgets(chain(257)), [
     "within 256 budgets",
@@ -91,10 +91,10 @@ const refused: ReadonlyArray<
 ]
 
 describe("a recording from outside", () => {
-  it.effect.each(refused)("is refused with %s", ([, changed, told]) =>
+  it.effect.each(refused)("is refused with %s", ([, changed, messages]) =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(withFacts(changed))
-      for (const text of ["Recording.fromLines: line 1", ...told]) assert.include(String(error), text)
+      for (const text of ["Recording.fromLines: line 1", ...messages]) assert.include(String(error), text)
       let thrown: unknown
       try {
         Recording.make({ ...facts, ...changed }, [])
@@ -102,7 +102,7 @@ describe("a recording from outside", () => {
         thrown = error
       }
       assert.instanceOf(thrown, TypeError)
-      for (const text of ["Recording.make: the facts", ...told]) assert.include(String(thrown), text)
+      for (const text of ["Recording.make: the facts", ...messages]) assert.include(String(thrown), text)
     }))
 
   it.effect("has as many budgets within each other as a pool, wherever they stand", () =>
@@ -115,7 +115,7 @@ describe("a recording from outside", () => {
     }))
 
   const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
-  const lines: ReadonlyArray<readonly [what: string, line: string, told: string]> = [
+  const lines: ReadonlyArray<readonly [what: string, line: string, message: string]> = [
     ["a list in lists as its time", `["Lost",${deep},1]`, "line 3: time [[[["],
     ["a text as its time", `["Lost","0",1]`, "line 3: time \"0\" is no number"],
     ["a text as its memory", `["Lost",0,"1"]`, "line 3: memory \"1\" is no number"],
@@ -126,8 +126,11 @@ describe("a recording from outside", () => {
   ]
   it.effect.each(lines)(
     "is refused where an event has %s",
-    ([, line, told]) =>
-      Effect.map(Effect.flip(read((lines) => lines.splice(2, 1, line))), (error) => assert.include(String(error), told))
+    ([, line, message]) =>
+      Effect.map(
+        Effect.flip(read((lines) => lines.splice(2, 1, line))),
+        (error) => assert.include(String(error), message)
+      )
   )
 })
 

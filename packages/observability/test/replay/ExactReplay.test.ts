@@ -38,7 +38,7 @@ const recorded = <E>(
 const waits = { onExhausted: "wait" as const }
 
 describe("an exact replay", () => {
-  it.effect("reports requests that fail as its recording ends, before their fibers hear of it", () =>
+  it.effect("reports requests that fail as its recording ends, before their fibers know of it", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(Effect.scoped(Effect.gen(function*() {
         yield* BufferPool.allocate(800)
@@ -85,7 +85,7 @@ describe("an exact replay", () => {
       exactly(recording)
     }))
 
-  it.effect("goes on with a memory of which more is told after it has closed", () =>
+  it.effect("goes on with a memory of which more is published after it has closed", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(gpuOf({}), scope)
@@ -135,7 +135,7 @@ describe("an exact replay", () => {
       exactly(recording)
     }))
 
-  it.effect("tells of requests by the queue on which they were made, whatever their fibers do then", () =>
+  it.effect("names requests by the queue on which they were made, whatever their fibers do then", () =>
     Effect.gen(function*() {
       const faults = Host.makeFaults()
       const moved = Effect.scoped(Effect.gen(function*() {

@@ -113,7 +113,7 @@ const recordedWhole = <A, E>(program: Effect.Effect<A, E, BufferPool.BufferPool>
 describe("a replay under another policy that is the recorded one", () => {
   const idle = { idleTimeToLive: 400, maxBypasses: 3 }
 
-  it.effect("tells no step of the idle clock after the pool has closed", () =>
+  it.effect("publishes no step of the idle clock after the pool has closed", () =>
     Effect.gen(function*() {
       const recording = yield* recordedWhole(Effect.andThen(lease(64), TestClock.adjust(10)), idle)
       const { recording: replayed } = yield* Replay.run(recording, { maxBypasses: 3 })
@@ -398,7 +398,7 @@ describe("a replay", () => {
       strictEqual(yield* differsAt([...events, events[at("Released")]!]), events.length)
     }))
 
-  it.effect("tells of those that are never served", () =>
+  it.effect("reports those that are never served", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(
         BufferPool.use(64, () => BufferPool.use(64, () => Effect.never, { onExhausted: "wait" })).pipe(
@@ -418,7 +418,7 @@ describe("a replay", () => {
       deepStrictEqual(smaller.failed, [])
     }))
 
-  it.effect("tells each request that fails once", () =>
+  it.effect("reports each request that fails once", () =>
     Effect.gen(function*() {
       const both = Effect.andThen(
         BufferPool.allocate(64),
@@ -465,7 +465,7 @@ describe("a replay", () => {
       deepStrictEqual(failed.map(({ request, why }) => [request, why]), [[1, "OutOfMemory"], [2, "OutOfMemory"]])
     }))
 
-  it.effect("tells the families of pools apart that have one name", () =>
+  it.effect("distinguishes families of pools that have one name", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(lease(100))
       const family = recording.families[0]!

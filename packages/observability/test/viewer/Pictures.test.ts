@@ -248,7 +248,7 @@ describe("an odd recording", () => {
     )
   })
 
-  it("takes a second lease of a block as the news, and a second block of its number", () => {
+  it("takes a second lease of a block as the newer one, and a second block of its number", () => {
     deepStrictEqual(
       factsOf([
         leased({ size: 4 }, 1, "driver", 8),

@@ -46,7 +46,7 @@ const steps = (count: number) => {
 }
 
 describe("a recording in the viewer", () => {
-  it("tells memories apart by their names, and puts their blocks over each other", () => {
+  it("distinguishes memories by their names, and puts their blocks over each other", () => {
     const memories = [memory(1, "a"), memory(2, "a"), memory(3, undefined), memory(4, "b")]
     const events = [1, 2, 2, 3].map((number, block) => ({
       ...leased({ size: 10 * number }, block, "driver"),
@@ -68,10 +68,10 @@ describe("a recording in the viewer", () => {
       Recording.make({ ...noFacts, memories: [memory(1, "a")] }, events as never),
       "test"
     )
-    const told = failures.map((
+    const read = failures.map((
       { activeBytes, heldBytes, isTooLarge, label, stepsTried, site, size, state }
     ) => [state, isTooLarge, size, label, site, stepsTried.join(), activeBytes, heldBytes])
-    deepStrictEqual(told, [[2, true, 500, "large", "a.ts:1", "", 100, 0], [4, false, 200, "", "", "bin", 1, 0]])
+    deepStrictEqual(read, [[2, true, 500, "large", "a.ts:1", "", 100, 0], [4, false, 200, "", "", "bin", 1, 0]])
   })
 
   it("has the sum of the limits after each change of one, and none while a memory has none", () => {
