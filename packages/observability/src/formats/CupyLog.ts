@@ -6,7 +6,10 @@
  */
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
+import { problemIn } from "../Checked.ts"
 import type { Recording } from "../recording/Recording.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
@@ -15,39 +18,37 @@ import { type LineReader, parsedJson, readLines, shown } from "./TextInput.ts"
 
 const operation = "CupyLog.fromText"
 
-const malformed = (line: number, problem: string, hint: string): GpuError =>
-  invalidRequest(operation, `line ${line}: ${problem}`, hint)
+const bytes = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-const actions = new Map<unknown, Action>([["alloc", "segmentAlloc"], ["malloc", "alloc"], ["free", "free"]])
+/**
+ * What a recording uses of a line. CuPy writes `mem_ptr`, and numbers devices from 0; `MemoryHook.debugPrint` writes `pool` and `block`, and
+ * names devices.
+ */
+const Line = Schema.Struct({
+  hook: Schema.Literals(["alloc", "malloc", "free"]),
+  device_id: Schema.Union([Schema.String, Schema.Int]),
+  size: Schema.optional(bytes),
+  mem_size: bytes,
+  mem_ptr: Schema.optional(bytes),
+  pmem_id: Schema.optional(Schema.Unknown),
+  pool: Schema.optional(Schema.String),
+  block: Schema.optional(bytes)
+})
 
-/** The members that a recording uses: CuPy writes `mem_ptr`, `MemoryHook.debugPrint` `pool` and `block`. */
-const known = new Set(["hook", "device_id", "size", "mem_size", "mem_ptr", "pmem_id", "pool", "block"])
+const decodeLine = Schema.decodeUnknownResult(Line)
 
-const hint = "Pass the lines of DebugPrintHook or MemoryHook.debugPrint alone: what else the program printed has to go."
-
-type Line = Readonly<Record<string, unknown>>
-
-const parsed = (text: string, line: number): Line => {
-  const value = parsedJson(text)
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value)
-  if (!isObject) throw malformed(line, `${shown(text)} is no JSON object`, hint)
-  return value as Line
+const actions: { readonly [hook in typeof Line.Type["hook"]]: Action } = {
+  alloc: "segmentAlloc",
+  malloc: "alloc",
+  free: "free"
 }
 
-const bytesOf = (line: number, name: string, value: unknown): number => {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) {
-    throw malformed(line, `${name} is ${shown(value)}, and no whole number of bytes`, hint)
-  }
-  return value as number
-}
-
-/** CuPy numbers devices from 0; `MemoryHook.debugPrint` names them. */
-const deviceOf = (line: number, id: unknown): string => {
-  if (typeof id !== "string" && !Number.isSafeInteger(id)) {
-    throw malformed(line, `device_id is ${shown(id)}, and neither a number nor a name`, hint)
-  }
-  return typeof id === "string" ? id : `CUDA device ${String(id)}`
-}
+const malformed = (line: number, problem: string): GpuError =>
+  invalidRequest(
+    operation,
+    `line ${line}: ${problem}`,
+    "Pass the lines of DebugPrintHook or MemoryHook.debugPrint alone: what else the program printed has to go."
+  )
 
 class Reader implements LineReader<Effect.Effect<Recording>> {
   readonly #log = new AllocatorLog(operation)
@@ -59,26 +60,30 @@ class Reader implements LineReader<Effect.Effect<Recording>> {
   }
 
   line(text: string, number: number): void {
-    const line = parsed(text, number)
-    for (const name in line) if (!known.has(name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
-    const event = line["hook"]
-    const action = actions.get(event)
-    if (action === undefined) return this.#log.leaveOut(`lines of the hook ${shown(event)}`, `line ${number}`)
-    const { block, device_id, mem_ptr, mem_size, pool, size = mem_size } = line
-    const capacity = bytesOf(number, "mem_size", mem_size)
-    const device = deviceOf(number, device_id)
-    this.#log.add({
-      action,
-      device,
-      pool: typeof pool === "string" ? pool : defaultPool,
-      at: this.#log.entries.length,
-      address: mem_ptr === undefined && block !== undefined
-        ? this.#addressOf(bytesOf(number, "block", block), device, capacity, action)
-        : bytesOf(number, "mem_ptr", mem_ptr),
-      size: bytesOf(number, "size", size),
-      capacity,
-      where: `line ${number}`
-    })
+    const value = parsedJson(text)
+    if (!Predicate.isObject(value)) throw malformed(number, `${shown(text)} is no JSON object`)
+    for (const name of Object.keys(value)) {
+      if (!Object.hasOwn(Line.fields, name)) this.#log.leaveOut(`member ${shown(name)}`, `line ${number}`)
+    }
+    const name: unknown = Reflect.get(value, "hook")
+    if (!Object.hasOwn(actions, String(name))) {
+      return this.#log.leaveOut(`lines of the hook ${shown(name)}`, `line ${number}`)
+    }
+    const line = decodeLine(value)
+    if (line._tag === "Failure") throw malformed(number, problemIn(line.failure))
+    this.#add(line.success, number)
+  }
+
+  #add(
+    { block, device_id, hook, mem_ptr, mem_size, pool = defaultPool, size = mem_size }: typeof Line.Type,
+    line: number
+  ) {
+    const device = typeof device_id === "string" ? device_id : `CUDA device ${device_id}`
+    const action = actions[hook]
+    const address = mem_ptr ?? (block === undefined ? undefined : this.#addressOf(block, device, mem_size, action))
+    if (address === undefined) throw malformed(line, "it has neither mem_ptr nor block")
+    const at = this.#log.entries.length
+    this.#log.add({ action, device, pool, at, address, size, capacity: mem_size, where: `line ${line}` })
   }
 
   /** An address for a numbered block; numbered blocks never overlap. A block that no line made existed before the lines. */

@@ -11,6 +11,7 @@ import type * as Stream from "effect/Stream"
 import { isFailure, type TooLarge } from "../events/Failure.ts"
 import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type RecordedMemory, type Recording } from "../recording/Recording.ts"
+import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { type ElementPlace, JsonElements } from "./JsonElements.ts"
@@ -199,19 +200,6 @@ const devicesOf = ({ memories }: Recording): ReadonlyMap<number, number> => {
   return new Map(memories.map(({ device, number }) => [number, names.indexOf(device)]))
 }
 
-/** Numbers queues in the order in which they occur; 0 is the queue of a device with only one. */
-class Queues {
-  readonly #numbers = new Map<string | undefined, number>([[undefined, 0]])
-
-  of(queue: string | undefined): number {
-    const known = this.#numbers.get(queue)
-    if (known !== undefined) return known
-    const number = this.#numbers.size
-    this.#numbers.set(queue, number)
-    return number
-  }
-}
-
 /** The file and line of a call site, which is "file:line:column" or "file:line". */
 const placeOf = (callSite: string): { readonly filename: string; readonly line: number } => {
   const parts = /^(.*?):(\d+)(?::\d+)?$/s.exec(callSite)
@@ -242,7 +230,8 @@ const freeBytes = (
 class Snapshot {
   readonly recording: Recording
   readonly devices: ReadonlyMap<number, number>
-  readonly queues = new Queues()
+  /** Queues, in the order in which they occur; 0 is the queue of a device with only one. */
+  readonly queues = new Texts([undefined])
   readonly memories: ReadonlyMap<number, RecordedMemory>
 
   constructor(recording: Recording) {
@@ -321,7 +310,7 @@ class DeviceWriter {
         allocated_size: active,
         active_size: active,
         requested_size,
-        stream: this.#snapshot.queues.of(asked.queue),
+        stream: this.#snapshot.queues.placeOf(asked.queue),
         segment_type: "large",
         segment_pool_id: [0, 0],
         is_expandable: false,
@@ -350,7 +339,7 @@ class DeviceWriter {
 
   #entry(action: string, block: LedgerBlock | undefined, size: number, asked: Asked, more: object = {}): void {
     const addr = block === undefined ? 0 : this.#addresses.of(block)
-    const stream = this.#snapshot.queues.of(asked.queue)
+    const stream = this.#snapshot.queues.placeOf(asked.queue)
     const time_us = Math.round(this.#at * 1000)
     const entry = { action, addr, size, stream, time_us, ...more, ...this.#snapshot.framesOf(asked) }
     this.#text.add(this.#separator + jsonOf(entry))

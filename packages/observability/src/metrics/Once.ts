@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { checked } from "../LayerOptions.ts"
+import { checked } from "../Checked.ts"
 
 const areAscending = (boundaries: ReadonlyArray<number>): boolean =>
   boundaries.every((boundary, at) => boundary > (boundaries[at - 1] ?? 0))

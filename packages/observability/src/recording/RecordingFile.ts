@@ -10,6 +10,7 @@ import * as FileSystem from "effect/FileSystem"
 import type { PlatformError } from "effect/PlatformError"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { problemIn } from "../Checked.ts"
 import { type LineReader, parsedJson, readLines, shown } from "../formats/TextInput.ts"
 import { textOf } from "../formats/TextOutput.ts"
 import { EventReader } from "./EventReader.ts"
@@ -95,7 +96,7 @@ class Reader implements LineReader<Recording> {
           "Read it with the release that wrote it."
         )
       }
-      return this.#refuse(`it is no header of version 1: ${header.failure.message.replaceAll(/\s*\n\s*/g, " ")}`)
+      return this.#refuse(`it is no header of version 1: ${problemIn(header.failure)}`)
     }
     this.#header = header.success
     this.#builder.readTexts([])

@@ -273,11 +273,11 @@ describe("CupyLog.fromText", () => {
       assert.include(yield* problemOf(CupyLog.fromText("\nepoch 1")), "line 2: \"epoch 1\" is no JSON object")
       assert.include(
         yield* problemOf(CupyLog.fromText(line("alloc", 1, -4))),
-        "line 1: mem_size is -4, and no whole number of bytes"
+        "line 1: Expected a value greater than or equal to 0 at [\"mem_size\"]"
       )
       assert.include(
         yield* problemOf(CupyLog.fromText(`{"hook":"free","mem_size":4,"mem_ptr":1}`)),
-        "line 1: device_id is undefined"
+        "line 1: Missing key at [\"device_id\"]"
       )
     }))
 })
