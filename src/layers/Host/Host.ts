@@ -26,13 +26,7 @@ import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
 import { type DeviceInfo, format, type ImageLimits } from "../../domain/device/DeviceInfo.ts"
-import {
-  DeviceUnavailable,
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  make as makeError
-} from "../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
@@ -285,11 +279,9 @@ const open = (settings: Settings, tasks: TaskQueue): Effect.Effect<HostDevice, G
     const memory = new HostMemory(settings.capacityBytes, settings.lateFree)
     return Effect.succeed(new HostDevice({ ...settings, info: describe(settings), memory, tasks }))
   }
-  return makeError(
-    new DeviceUnavailable({
-      tried: [{ backend: "host", device: deviceName, why }],
-      hint: "The host backend always has a device: call clear() on its faults to open one."
-    })
+  return deviceUnavailable(
+    [{ backend: "host", device: deviceName, why }],
+    "The host backend always has a device: call clear() on its faults to open one."
   )
 }
 

@@ -11,7 +11,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import * as DriverHint from "../../domain/device/DriverHint.ts"
 import { DriverObjects } from "../../domain/device/DriverObjects.ts"
-import { DriverError, type GpuError, invalidRequest, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import { driverError as makeDriverError, type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { TaskQueue } from "../../services/calls/Tasks.ts"
@@ -24,17 +24,13 @@ import { HostWorker, immediate } from "./HostWorker.ts"
 
 /** The failure of a call or command, as a driver would report it. */
 export const driverError = (call: string, log: string, commands: ReadonlyArray<string>): GpuError =>
-  makeError(
-    new DriverError({
-      backend: "host",
-      call,
-      codeName: undefined,
-      code: undefined,
-      log,
-      commands,
-      hint: DriverHint.forCommands(commands)
-    })
-  )
+  makeDriverError({
+    backend: "host",
+    call,
+    log,
+    commands,
+    hint: DriverHint.forCommands(commands)
+  })
 
 export class HostDevice {
   readonly info: DeviceInfo

@@ -5,7 +5,7 @@
  */
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import * as DriverHint from "../../domain/device/DriverHint.ts"
-import { DriverError, type GpuError, make as makeError, outOfMemory } from "../../domain/GpuError.ts"
+import { driverError as makeDriverError, type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import * as SourceExcerpt from "../../domain/kernel/SourceExcerpt.ts"
 import * as OpenClCode from "./OpenClCode.ts"
 
@@ -26,18 +26,16 @@ const compiling: ReadonlySet<string> = new Set(["clCreateProgramWithSource", "cl
 
 /** A DriverError with the code's name. */
 export const driverError = (failed: FailedCall): GpuError =>
-  makeError(
-    new DriverError({
-      backend: "opencl",
-      call: failed.call,
-      codeName: OpenClCode.name(failed.code),
-      code: failed.code,
-      log: failed.log ?? "the OpenCL driver gave no further reason",
-      ...(failed.source === undefined ? {} : { source: SourceExcerpt.of(failed.source, failed.log ?? "") }),
-      commands: failed.commands ?? [],
-      hint: compiling.has(failed.call) ? DriverHint.compile : DriverHint.forCommands(failed.commands ?? [])
-    })
-  )
+  makeDriverError({
+    backend: "opencl",
+    call: failed.call,
+    codeName: OpenClCode.name(failed.code),
+    code: failed.code,
+    log: failed.log ?? "the OpenCL driver gave no further reason",
+    ...(failed.source === undefined ? {} : { source: SourceExcerpt.of(failed.source, failed.log ?? "") }),
+    commands: failed.commands ?? [],
+    hint: compiling.has(failed.call) ? DriverHint.compile : DriverHint.forCommands(failed.commands ?? [])
+  })
 
 /**
  * The error of a call that failed on an open device. A code that means a lost device marks it as lost; any other is a

@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import { allocate } from "../../../domain/data/HostData.ts"
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, LimitExceeded, make as makeError, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, limitExceeded, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
@@ -32,17 +32,14 @@ import * as ImageMapping from "./ImageMapping.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { fillColor } from "./OpenClImageFormat.ts"
 import {
-  copyByLayer,
   description,
+  eachLayer,
   extent,
   hasSliceGaps,
   hostPitches,
   isRow,
   type Layout,
   place,
-  type RecordRow,
-  recordRows,
-  rowOf,
   sizes
 } from "./OpenClImageLayout.ts"
 import { hasImages, OpenClSamplers } from "./OpenClSamplers.ts"
@@ -73,9 +70,6 @@ export class OpenClImages implements Driver {
   readonly samplers: OpenClSamplers
   readonly #images: LiveObjects<OpenClImage>
   readonly #code = new Int32Array(new ArrayBuffer(4))
-  readonly #origin = sizes()
-  readonly #origin2 = sizes()
-  readonly #extent = sizes()
 
   /** On a further queue the images and samplers are those of the first one, which has `first`. */
   constructor(device: OpenDevice, queue: OpenClQueue, first?: OpenClImages) {
@@ -182,8 +176,7 @@ export class OpenClImages implements Driver {
       answer,
       handleOf(source),
       CL_NON_BLOCKING,
-      place(this.#origin, source, region.origin),
-      extent(this.#extent, source, region),
+      ...areaOf(source, region),
       0,
       0
     )
@@ -198,15 +191,19 @@ export class OpenClImages implements Driver {
       { call: "clEnqueueFillImage", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
       handleOf(target),
       color,
-      place(this.#origin, target, region.origin),
-      extent(this.#extent, target, region)
+      ...areaOf(target, region)
     )
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
-    isRow(source) === isRow(target)
-      ? this.#copy(source, target, targetOrigin, region)
-      : copyByLayer(targetOrigin, region, (origin, layer) => this.#copy(source, target, origin, layer))
+  /**
+   * OpenCL counts the layers of a 1-D array as rows and those of others as slices, so several of them cannot go from the
+   * one to the other in one command: they go layer by layer.
+   */
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) => {
+    if (isRow(source) === isRow(target)) return this.#copy(source, target, targetOrigin, region)
+    const [x, y, z] = targetOrigin
+    return eachLayer(region, (layer, before) => this.#copy(source, target, [x, y, z + before], layer))
+  }
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     if (this.#needsRow(source, region)) {
@@ -228,8 +225,7 @@ export class OpenClImages implements Driver {
       },
       handleOf(source),
       wholeOf(target),
-      place(this.#origin, source, region.origin),
-      extent(this.#extent, source, region),
+      ...areaOf(source, region),
       target.origin + offset
     )
   }
@@ -253,8 +249,7 @@ export class OpenClImages implements Driver {
       wholeOf(source),
       handleOf(target),
       source.origin + offset,
-      place(this.#origin, target, region.origin),
-      extent(this.#extent, target, region)
+      ...areaOf(target, region)
     )
   }
 
@@ -291,15 +286,13 @@ export class OpenClImages implements Driver {
   #notCreated(operation: string, bytes: number, code: number): GpuError {
     const { maxBufferSize } = this.#device.info.limits
     if (code === CL_INVALID_BUFFER_SIZE && bytes > maxBufferSize) {
-      return makeError(
-        new LimitExceeded({
-          operation,
-          requested: bytes,
-          limitName: "maxBufferSize",
-          limit: maxBufferSize,
-          owner: { kind: "device", name: this.#device.info.name }
-        })
-      )
+      return limitExceeded({
+        operation,
+        requested: bytes,
+        limitName: "maxBufferSize",
+        limit: maxBufferSize,
+        owner: { kind: "device", name: this.#device.info.name }
+      })
     }
     if (code === CL_INVALID_IMAGE_SIZE || code === CL_INVALID_BUFFER_SIZE) return outOfMemory(bytes)
     return onMemory(this.#device.status, bytes, { call: "clCreateImage", code })
@@ -368,8 +361,7 @@ export class OpenClImages implements Driver {
       { call: "clEnqueueWriteImage", bytes: bytesOf(target, region), label, memory, images: [target] },
       handleOf(target),
       CL_NON_BLOCKING,
-      place(this.#origin, target, region.origin),
-      extent(this.#extent, target, region),
+      ...areaOf(target, region),
       0,
       0,
       memory
@@ -430,6 +422,7 @@ export class OpenClImages implements Driver {
     region: ImageShape.ImageRegion
   ): Exit.Exit<void, GpuError> {
     const bytes = bytesOf(source, region)
+    const [origin, size] = areaOf(source, region)
     return this.#queue.enqueue(
       {
         call: "clEnqueueCopyImage",
@@ -439,9 +432,9 @@ export class OpenClImages implements Driver {
       },
       handleOf(source),
       handleOf(target),
-      place(this.#origin, source, region.origin),
-      place(this.#origin2, target, targetOrigin),
-      extent(this.#extent, source, region)
+      origin,
+      place(targetSizes, target, targetOrigin),
+      size
     )
   }
 
@@ -453,16 +446,18 @@ export class OpenClImages implements Driver {
     return isRow(image) && first + layers > 1 && isNvidia(this.#device.platform)
   }
 
+  /** Records the copies of each layer through an array of one, with the bytes of the layers before it. */
   #byRow(
     operation: string,
-    image: DeviceImage,
+    { format, label, usage }: DeviceImage,
     region: ImageShape.ImageRegion,
-    record: RecordRow
+    record: (row: DeviceImage, layer: ImageShape.ImageRegion, before: number) => Exit.Exit<void, GpuError>
   ): Exit.Exit<void, GpuError> {
-    const { format, label, usage } = image
-    const row = this.#make(operation, { shape: rowOf(region), format, usage, label })
+    const [width] = region.extent
+    const row = this.#make(operation, { shape: ImageShape.image1dArray(width, 1), format, usage, label })
     if (Exit.isFailure(row)) return Exit.failCause(row.cause)
-    const recorded = recordRows(row.value, region, record)
+    const rowBytes = width * ImageFormat.elementBytes(format)
+    const recorded = eachLayer(region, (layer, before) => record(row.value, layer, before * rowBytes))
     // The driver frees it when the copies have ended.
     const ended = this.destroyUnsafe(row.value)
     return Exit.isFailure(recorded) ? recorded : ended
@@ -473,6 +468,13 @@ export class OpenClImages implements Driver {
     this.samplers.close()
   }
 }
+
+/** What commands take, which the driver reads within the call. */
+const [originSizes, extentSizes, targetSizes] = [sizes(), sizes(), sizes()]
+
+/** The origin and the extent of a region. */
+const areaOf = (image: DeviceImage, region: ImageShape.ImageRegion) =>
+  [place(originSizes, image, region.origin), extent(extentSizes, image, region)] as const
 
 const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
   ImageShape.count(region) * ImageFormat.elementBytes(format)

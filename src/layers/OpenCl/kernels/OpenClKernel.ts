@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import { type GpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, limitExceeded, unsupported } from "../../../domain/GpuError.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import { CompiledKernel, type KernelCompiler } from "../../../services/device/KernelCache.ts"
 import * as InfoQuery from "../InfoQuery.ts"
@@ -81,15 +81,13 @@ const parameterProblem = (
 ): GpuError | undefined => {
   const { bytes } = new KernelParameters(kernel.args)
   // A driver that does not report it returns 0.
-  return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : makeError(
-    new LimitExceeded({
-      operation: `KernelCache.get, kernel "${kernel.name}"`,
-      requested: bytes,
-      limitName: "maxParameterBytes",
-      limit: maxParameterBytes,
-      owner: { kind: "device", name }
-    })
-  )
+  return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : limitExceeded({
+    operation: `KernelCache.get, kernel "${kernel.name}"`,
+    requested: bytes,
+    limitName: "maxParameterBytes",
+    limit: maxParameterBytes,
+    owner: { kind: "device", name }
+  })
 }
 
 const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDevice): GpuError | undefined =>

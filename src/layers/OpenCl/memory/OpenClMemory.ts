@@ -26,7 +26,7 @@ import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { type OpenedDevice, own, useOpenedDevice } from "../OwnDevice.ts"
+import { own, useOpenedDevice } from "../OwnDevice.ts"
 import { typeOf } from "./AdoptedHandle.ts"
 import { usageOf } from "./MemoryFlags.ts"
 import { handleForProgramUnsafe, memoryHandle } from "./MemoryHandle.ts"
@@ -203,22 +203,17 @@ export const adoptImage = (
       "OpenClMemory.adoptImage",
       own.opened.status,
       options,
-      (options) => adoptImageUnsafe(own, memory, options),
+      ({ label, takeOver }) =>
+        adopted(
+          own.opened,
+          AdoptedImage.find(own.opened, own.images, memory, label),
+          takeOver,
+          ["clRetainMemObject", memory],
+          (found) => own.images.adoptUnsafe(memory, { ...found, label })
+        ),
       (image) => own.allocator.destroyUnsafe(image),
       "An image"
     ))
-
-const adoptImageUnsafe = (
-  { images, opened }: OpenedDevice,
-  memory: bigint,
-  { label, takeOver = false }: Omit<AdoptOptions, "usage">
-): Exit.Exit<DeviceImage, GpuError> => {
-  const found = AdoptedImage.find(opened, images, memory, label)
-  if (isGpuError(found)) return Exit.fail(found)
-  const unretained = takeOver ? undefined : retained(opened, "clRetainMemObject", memory)
-  if (unretained !== undefined) return Exit.fail(unretained)
-  return Exit.succeed(images.adoptUnsafe(memory, { ...found, label }))
-}
 
 /**
  * A sampler around a cl_sampler that other code has made on this device's context, until the scope closes; its options are
@@ -255,22 +250,17 @@ export const adoptSampler = (
       "OpenClMemory.adoptSampler",
       own.opened.status,
       options,
-      (options) => adoptSamplerUnsafe(own, sampler, options),
-      (adopted) => own.allocator.destroySamplerUnsafe(adopted),
+      ({ takeOver }) =>
+        adopted(
+          own.opened,
+          AdoptedImage.findSampler(own.opened, sampler),
+          takeOver,
+          ["clRetainSampler", sampler],
+          (found) => own.images.samplers.adoptUnsafe(sampler, found)
+        ),
+      (sampler) => own.allocator.destroySamplerUnsafe(sampler),
       "A sampler"
     ))
-
-const adoptSamplerUnsafe = (
-  { images, opened }: OpenedDevice,
-  sampler: bigint,
-  { takeOver = false }: Pick<AdoptOptions, "takeOver">
-): Exit.Exit<DeviceSampler, GpuError> => {
-  const found = AdoptedImage.findSampler(opened, sampler)
-  if (isGpuError(found)) return Exit.fail(found)
-  const unretained = takeOver ? undefined : retained(opened, "clRetainSampler", sampler)
-  if (unretained !== undefined) return Exit.fail(unretained)
-  return Exit.succeed(images.samplers.adoptUnsafe(sampler, found))
-}
 
 /**
  * The cl_mem of a lease, a device buffer or an image with a reference for other code, which is released when the scope
@@ -303,7 +293,7 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         const handle = handleForProgramUnsafe("OpenClMemory.retain", object, opened, queue)
         if (Exit.isFailure(handle)) return handle
         const memory = handle.value
-        const unretained = retained(opened, "clRetainMemObject", memory)
+        const unretained = retained(opened, ["clRetainMemObject", memory])
         if (unretained !== undefined) return Exit.fail(unretained)
         opened.driverObjects.add("reference")
         const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
@@ -359,31 +349,40 @@ interface Adopted {
 
 const operation = "OpenClMemory.adopt"
 
+type Retain = readonly [call: "clRetainMemObject" | "clRetainSampler", handle: bigint]
+
 /** Takes a reference of this library's own, or says why it cannot. */
-const retained = (
-  { api }: OpenDevice,
-  call: "clRetainMemObject" | "clRetainSampler",
-  handle: bigint
-): GpuError | undefined => {
+const retained = ({ api }: OpenDevice, [call, handle]: Retain): GpuError | undefined => {
   const code = api[call](handle)
   return code === OpenClCode.success ? undefined : driverError({ call, code })
+}
+
+/** Makes an object around what was found at a handle, with a reference that is the library's. */
+const adopted = <Found extends object, A>(
+  device: OpenDevice,
+  found: Found | GpuError,
+  takeOver: boolean | undefined,
+  retain: Retain,
+  make: (found: Found) => A
+): Exit.Exit<A, GpuError> => {
+  if (isGpuError(found)) return Exit.fail(found)
+  const unretained = takeOver === true ? undefined : retained(device, retain)
+  return unretained === undefined ? Exit.succeed(make(found)) : Exit.fail(unretained)
 }
 
 const adoptUnsafe = (
   device: OpenDevice,
   memory: bigint,
-  { label, takeOver = false, usage }: AdoptOptions
+  { label, takeOver, usage }: AdoptOptions
 ): Exit.Exit<Adopted, GpuError> => {
   const found = describe(device, memory, label)
-  if (isGpuError(found)) return Exit.fail(found)
-  const problem = usage === undefined ? undefined : usageProblem(usage, found.usage)
-  if (problem !== undefined) return Exit.fail(problem)
-  const unretained = takeOver ? undefined : retained(device, "clRetainMemObject", memory)
-  if (unretained !== undefined) return Exit.fail(unretained)
-  const { ownParent, part } = parentOf(device, memory)
-  const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part)
-  device.adoptUnsafe(buffer)
-  return Exit.succeed({ buffer, ownParent })
+  const problem = usage === undefined || isGpuError(found) ? undefined : usageProblem(usage, found.usage)
+  return adopted(device, problem ?? found, takeOver, ["clRetainMemObject", memory], (found) => {
+    const { ownParent, part } = parentOf(device, memory)
+    const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part)
+    device.adoptUnsafe(buffer)
+    return { buffer, ownParent }
+  })
 }
 
 /** What a handle is of, or why it cannot be adopted. */

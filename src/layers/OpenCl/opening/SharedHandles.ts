@@ -8,13 +8,7 @@ import * as Schema from "effect/Schema"
 import { formatted, list } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import {
-  DeviceUnavailable,
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  make as makeError
-} from "../../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { handleProblem } from "../memory/AdoptedHandle.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -103,12 +97,12 @@ const notListed = (operation: string, platforms: ReadonlyArray<OpenClPlatform>, 
 }
 
 const unusableProblem = ({ device, platform }: Candidate): GpuError | undefined =>
-  device.unusable === undefined ? undefined : makeError(
-    new DeviceUnavailable({
-      tried: [{ backend: "opencl", device: nameOf(platform, device), why: device.unusable }],
-      hint: "Make the context and the queue on another device."
-    })
-  )
+  device.unusable === undefined
+    ? undefined
+    : deviceUnavailable(
+      [{ backend: "opencl", device: nameOf(platform, device), why: device.unusable }],
+      "Make the context and the queue on another device."
+    )
 
 const retain = (api: OpenClApi, { context, queue }: Handles, driverObjects: DriverObjects): GpuError | undefined => {
   const ofContext = api.clRetainContext(context)

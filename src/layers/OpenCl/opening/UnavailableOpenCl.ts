@@ -5,13 +5,13 @@
  */
 import { formatted, list, messageOf } from "../../../domain/arguments/Format.ts"
 import { doctor, isMissing } from "../../../domain/device/OptionalPackage.ts"
-import { DeviceUnavailable, type GpuError, make as makeError, type ProbedDevice } from "../../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError, type ProbedDevice } from "../../../domain/GpuError.ts"
 import { matches, type OpenClDevice, type OpenClPlatform, type Selection } from "./OpenClPlatform.ts"
 
 const otherBackends = "use another backend: WebGpu.layer() or Host.layer()"
 
 const unavailable = (tried: ReadonlyArray<Omit<ProbedDevice, "backend">>, hint: string): GpuError =>
-  makeError(new DeviceUnavailable({ tried: tried.map((one) => ({ backend: "opencl", ...one })), hint }))
+  deviceUnavailable(tried.map((one) => ({ backend: "opencl", ...one })), hint)
 
 /** The error where npm `koffi` does not load. */
 export const noPackage = (cause: unknown): GpuError =>
@@ -97,13 +97,7 @@ const are = (what: "platform" | "device", items: ReadonlyArray<OpenClPlatform | 
  * @see https://tc39.es/ecma262/#sec-arraybuffer.prototype.transfer
  */
 export const runtimeProblem = (): GpuError | undefined =>
-  "transfer" in ArrayBuffer.prototype ? undefined : makeError(
-    new DeviceUnavailable({
-      tried: [{
-        backend: "opencl",
-        device: "this runtime",
-        why: "it has no ArrayBuffer.prototype.transfer, without which a program would see mapped memory after its end"
-      }],
-      hint: "Use Node 22.19 or newer, or another backend: WebGpu.layer() or Host.layer()."
-    })
-  )
+  "transfer" in ArrayBuffer.prototype ? undefined : unavailable([{
+    device: "this runtime",
+    why: "it has no ArrayBuffer.prototype.transfer, without which a program would see mapped memory after its end"
+  }], "Use Node 22.19 or newer, or another backend: WebGpu.layer() or Host.layer().")

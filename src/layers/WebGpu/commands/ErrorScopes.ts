@@ -5,7 +5,7 @@
  * @internal
  */
 import * as DriverHint from "../../../domain/device/DriverHint.ts"
-import { DriverError, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import { driverError as makeDriverError, type GpuError } from "../../../domain/GpuError.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
@@ -71,15 +71,12 @@ export const driverError = (
   commands: ReadonlyArray<string>,
   source?: string
 ): GpuError =>
-  makeError(
-    new DriverError({
-      backend: "webgpu",
-      call,
-      codeName: failures[0]?.codeName,
-      code: undefined,
-      log: logOf(failures),
-      ...(source === undefined ? {} : { source }),
-      commands,
-      hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
-    })
-  )
+  makeDriverError({
+    backend: "webgpu",
+    call,
+    codeName: failures[0]?.codeName,
+    log: logOf(failures),
+    ...(source === undefined ? {} : { source }),
+    commands,
+    hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
+  })

@@ -7,7 +7,7 @@ import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import { type GpuError, isGpuError, LimitExceeded, make as makeError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, limitExceeded, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
 import * as Shape from "../../../domain/images/ImageShape.ts"
@@ -245,7 +245,7 @@ const noTexture = (operation: string, { format, shape }: ImageDescription): GpuE
     )
 
 const tooLarge = (operation: string, requested: number, limit: number): GpuError =>
-  makeError(new LimitExceeded({ operation, requested, limitName: "maxBufferSize", limit, owner: { kind: "device" } }))
+  limitExceeded({ operation, requested, limitName: "maxBufferSize", limit, owner: { kind: "device" } })
 
 const noSampler = (): GpuError =>
   driverError("GPUDevice.createSampler", [{ codeName: "unknown", message: "the driver made none" }], [])

@@ -6,9 +6,7 @@
  *
  * @internal
  */
-import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
-import type { Dispatch, VectorBinding } from "../../../services/device/QueueDriver.ts"
+import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import type { WebGpuImage } from "../images/WebGpuImage.ts"
 import type { WebGpuSampler } from "../images/WebGpuSampler.ts"
 import { gpuOf, idOf, roundUp4 } from "../WebGpuBuffer.ts"
@@ -18,11 +16,7 @@ import type * as WebGpuHandle from "../WebGpuHandle.ts"
 export type Bound = Pick<Dispatch, "vectors" | "images" | "samplers">
 
 interface Kept {
-  readonly buffers: ReadonlyArray<WebGpuHandle.Buffer>
-  readonly origins: ReadonlyArray<number>
-  readonly sizes: ReadonlyArray<number>
-  /** The numbers of images and samplers. */
-  readonly others: ReadonlyArray<number>
+  readonly key: ReadonlyArray<number>
   readonly group: WebGpuHandle.BindGroup
 }
 
@@ -34,6 +28,8 @@ export class BindGroups {
   readonly #layout: WebGpuHandle.BindGroupLayout
   /** By a hash of all that they bind, in the order in which they were made. Where two share a hash the later one stays. */
   readonly #kept = new Map<number, Kept>()
+  /** What the present dispatch binds. */
+  readonly #key: Array<number> = []
   /** The uniform buffer of all that are kept. */
   #uniforms: WebGpuHandle.Buffer | undefined
 
@@ -48,34 +44,28 @@ export class BindGroups {
       this.#kept.clear()
       this.#uniforms = uniforms
     }
-    const { images, samplers, vectors } = bound
-    const hash = withOthers(hashOf(vectors), images, samplers)
+    writeKey(this.#key, bound)
+    const hash = hashOf(this.#key)
     const known = this.#kept.get(hash)
-    if (known !== undefined && matches(known, vectors) && matchesOthers(known, images, samplers)) return known.group
-    const made = this.#make(uniforms, uniformBytes, bound)
-    this.#keep(hash, made)
-    return made.group
+    if (known !== undefined && isSame(known.key, this.#key)) return known.group
+    const group = this.#make(uniforms, uniformBytes, bound)
+    this.#keep(hash, { key: this.#key.slice(), group })
+    return group
   }
 
-  #make(uniforms: WebGpuHandle.Buffer, uniformBytes: number, { images, samplers, vectors }: Bound): Kept {
-    const buffers = vectors.map(({ buffer }) => gpuOf(buffer))
-    const origins = vectors.map(({ buffer }) => buffer.origin)
-    const sizes = vectors.map(({ size }) => roundUp4(size))
-    const group = this.#device.createBindGroup({
-      layout: this.#layout,
-      entries: [
-        { binding: 0, resource: { buffer: uniforms, offset: 0, size: uniformBytes } },
-        ...buffers.map((buffer, index) => ({
-          binding: index + 1,
-          resource: { buffer, offset: origins[index]!, size: sizes[index]! }
-        })),
-        ...[...images.map(viewOf), ...samplers.map(gpuSampler)].map((resource, index) => ({
-          binding: buffers.length + index + 1,
-          resource
-        }))
-      ]
-    })
-    return { buffers, origins, sizes, others: [...images.map(imageId), ...samplers.map(samplerId)], group }
+  #make(
+    uniforms: WebGpuHandle.Buffer,
+    uniformBytes: number,
+    { images, samplers, vectors }: Bound
+  ): WebGpuHandle.BindGroup {
+    const resources = [
+      { buffer: uniforms, offset: 0, size: uniformBytes },
+      ...vectors.map(({ buffer, size }) => ({ buffer: gpuOf(buffer), offset: buffer.origin, size: roundUp4(size) })),
+      ...images.map((image) => (image as WebGpuImage).view),
+      ...samplers.map((sampler) => (sampler as WebGpuSampler).gpu)
+    ]
+    const entries = resources.map((resource, binding) => ({ binding, resource }))
+    return this.#device.createBindGroup({ layout: this.#layout, entries })
   }
 
   #keep(hash: number, made: Kept): void {
@@ -90,54 +80,32 @@ export class BindGroups {
   }
 }
 
-const hashOf = (vectors: ReadonlyArray<VectorBinding>): number => {
+/**
+ * Writes what a dispatch binds as numbers: the objects' own, and where vectors begin and how long they are. The queue has
+ * checked the owner of the objects, so their classes are this backend's.
+ */
+const writeKey = (key: Array<number>, { images, samplers, vectors }: Bound): void => {
+  let at = 0
+  for (let index = 0; index < vectors.length; index++) {
+    const { buffer, size } = vectors[index]!
+    key[at++] = idOf(buffer)
+    key[at++] = buffer.origin
+    key[at++] = roundUp4(size)
+  }
+  for (let index = 0; index < images.length; index++) key[at++] = (images[index] as WebGpuImage).id
+  for (let index = 0; index < samplers.length; index++) key[at++] = (samplers[index] as WebGpuSampler).id
+  key.length = at
+}
+
+const hashOf = (key: ReadonlyArray<number>): number => {
   let hash = 0
-  for (let index = 0; index < vectors.length; index++) {
-    const { buffer, size } = vectors[index]!
-    hash = Math.imul(hash ^ idOf(buffer), 0x9e3779b1)
-    hash = Math.imul(hash ^ (hash >>> 15) ^ (size + buffer.origin), 0x85ebca6b)
+  for (let index = 0; index < key.length; index++) {
+    hash = Math.imul(hash ^ (hash >>> 15) ^ key[index]!, 0x9e3779b1)
   }
   return hash
 }
 
-const matches = (kept: Kept, vectors: ReadonlyArray<VectorBinding>): boolean => {
-  for (let index = 0; index < vectors.length; index++) {
-    const { buffer, size } = vectors[index]!
-    if (kept.buffers[index] !== gpuOf(buffer) || kept.sizes[index] !== roundUp4(size)) return false
-    if (kept.origins[index] !== buffer.origin) return false
-  }
-  return true
-}
-
-/** The queue has checked their owner, so their classes are this backend's. */
-const viewOf = (image: DeviceImage): WebGpuHandle.TextureView => (image as WebGpuImage).view
-const gpuSampler = (sampler: DeviceSampler): WebGpuHandle.Sampler => (sampler as WebGpuSampler).gpu
-const imageId = (image: DeviceImage): number => (image as WebGpuImage).id
-const samplerId = (sampler: DeviceSampler): number => (sampler as WebGpuSampler).id
-
-const mixed = (hash: number, id: number): number => Math.imul(hash ^ (hash >>> 15) ^ id, 0x9e3779b1)
-
-const withOthers = (
-  start: number,
-  images: ReadonlyArray<DeviceImage>,
-  samplers: ReadonlyArray<DeviceSampler>
-): number => {
-  let hash = start
-  for (const image of images) hash = mixed(hash, imageId(image))
-  for (const sampler of samplers) hash = mixed(hash, samplerId(sampler))
-  return hash
-}
-
-const matchesOthers = (
-  { others }: Kept,
-  images: ReadonlyArray<DeviceImage>,
-  samplers: ReadonlyArray<DeviceSampler>
-): boolean => {
-  for (let index = 0; index < images.length; index++) {
-    if (others[index] !== imageId(images[index]!)) return false
-  }
-  for (let index = 0; index < samplers.length; index++) {
-    if (others[images.length + index] !== samplerId(samplers[index]!)) return false
-  }
+const isSame = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): boolean => {
+  for (let index = 0; index < other.length; index++) if (one[index] !== other[index]) return false
   return true
 }

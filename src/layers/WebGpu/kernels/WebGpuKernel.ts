@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import { GpuError, invalidRequest, LimitExceeded, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
+import { GpuError, invalidRequest, limitExceeded, make as makeError, Unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
@@ -81,16 +81,14 @@ export class WebGpuKernel extends CompiledKernel {
     const { workgroupSize } = this.kernel
     const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
     if (groups === undefined) {
-      return makeError(
-        new LimitExceeded({
-          operation: "CommandQueue.dispatch",
-          requested: dispatch.count,
-          limitName: "maxDispatchItems",
-          limit: maxDispatchItems(workgroupSize, this.#largestGrid),
-          unit: "items",
-          owner: { kind: "device", name: info.name }
-        })
-      )
+      return limitExceeded({
+        operation: "CommandQueue.dispatch",
+        requested: dispatch.count,
+        limitName: "maxDispatchItems",
+        limit: maxDispatchItems(workgroupSize, this.#largestGrid),
+        unit: "items",
+        owner: { kind: "device", name: info.name }
+      })
     }
     const { members, uniformBytes } = this.source
     const uniformOffset = uniforms.add(uniformBytes)
@@ -190,15 +188,13 @@ const filterProblem = (
 /** Drivers report a uniform block that is too large only when a dispatch binds it. */
 const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }: OpenDevice): GpuError | undefined => {
   const limit = device.limits.maxUniformBufferBindingSize
-  return uniformBytes <= limit ? undefined : makeError(
-    new LimitExceeded({
-      operation: `KernelCache.get, kernel "${kernel.name}"`,
-      requested: uniformBytes,
-      limitName: "maxUniformBufferBindingSize",
-      limit,
-      owner: { kind: "device" }
-    })
-  )
+  return uniformBytes <= limit ? undefined : limitExceeded({
+    operation: `KernelCache.get, kernel "${kernel.name}"`,
+    requested: uniformBytes,
+    limitName: "maxUniformBufferBindingSize",
+    limit,
+    owner: { kind: "device" }
+  })
 }
 
 /** Mesa's llvmpipe has room for 80 levels and ends the process beyond, at the first dispatch. */

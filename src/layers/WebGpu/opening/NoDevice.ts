@@ -4,7 +4,7 @@
  * @internal
  */
 import type * as Effect from "effect/Effect"
-import { DeviceUnavailable, type GpuError, make as makeError } from "../../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError } from "../../../domain/GpuError.ts"
 import * as LazyModule from "../../../services/calls/LazyModule.ts"
 import { currentRuntime, type Runtime } from "./Runtime.ts"
 import type * as UnavailableGpu from "./UnavailableGpu.ts"
@@ -17,5 +17,5 @@ export const unavailable = (
 ): Effect.Effect<never, GpuError> =>
   texts.use((texts) => {
     const { device, hint, why } = explain(texts, currentRuntime())
-    return makeError(new DeviceUnavailable({ tried: [{ backend: "webgpu", device, why }], hint }))
+    return deviceUnavailable([{ backend: "webgpu", device, why }], hint)
   })
