@@ -10,14 +10,14 @@ import type { OfRequest } from "effect-gpu-pool/PoolEvent"
 import type { Reservation } from "effect-gpu-pool/Reservation"
 import { EventRow } from "../../recording/EventRow.ts"
 import * as Inputs from "../../recording/Inputs.ts"
-import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
+import type { Recording } from "../../recording/RecordingModel.ts"
 import { type MachineRequest, ReplayedRequest } from "../MachineRequest.ts"
 import { reasonOf } from "../Refusal.ts"
-import { ReplayedMemories } from "../ReplayedMemories.ts"
-import { contentsOf } from "../ReplayedMemory.ts"
-import type { ReplayPlan } from "../ReplayOptions.ts"
-import type { Failed, Reason } from "../ReplayReport.ts"
-import { Tally } from "../Tally.ts"
+import { contentsOf, type MemoryContent } from "../ReplayedMemory.ts"
+import { Replayer } from "../Replayer.ts"
+import type { MemoryPlan, ReplayPlan } from "../ReplayOptions.ts"
+import type { Reason } from "../ReplayReport.ts"
+import type { Rows } from "../RowPublisher.ts"
 import { ExactMemory } from "./ExactMemory.ts"
 import { demand, Journal, known } from "./Journal.ts"
 
@@ -43,12 +43,8 @@ class ExactRequest extends ReplayedRequest {
   }
 }
 
-export class ExactReplay {
-  readonly tally = new Tally()
-  readonly failures: Array<Failed> = []
+export class ExactReplay extends Replayer<ExactMemory> {
   readonly #journal: Journal
-  readonly #names: ReturnType<typeof namesOf>
-  readonly #memories: ReplayedMemories<ExactMemory>
   readonly #requests = new Map<number, ExactRequest>()
   /** The last memories that have closed: fibers of some may still end their requests. */
   readonly #closed: Array<number> = []
@@ -56,41 +52,34 @@ export class ExactReplay {
   readonly #reservations = new Map<number, Reservation>()
   #now = 0
   #depth = 0
+  protected readonly rows: Rows = {
+    row: new EventRow(),
+    add: () => {
+      const { row } = this.rows
+      demand(this.#journal.take(row))
+      this.tally.take(row)
+    },
+    withInputs: false
+  }
 
   constructor(recording: Recording, plan: ReplayPlan) {
+    super(recording, plan, contentsOf(recording))
     this.#journal = new Journal(recording, true)
-    this.#names = namesOf(recording)
-    const row = new EventRow()
-    this.#memories = new ReplayedMemories({
-      plan,
-      contentOf: contentsOf(recording),
-      make: (memory, content) => new ExactMemory(memory, content, this.#journal, (number) => this.#untilDone(number)),
-      tally: this.tally,
-      now: () => this.#timeNow(),
-      rows: {
-        row,
-        add: () => {
-          demand(this.#journal.take(row))
-          this.tally.take(row)
-        },
-        withInputs: false
-      }
-    })
+  }
+
+  protected make(plan: MemoryPlan, content: MemoryContent): ExactMemory {
+    return new ExactMemory(plan, content, this.#journal, (number) => this.#untilDone(number))
   }
 
   /** The time of the next row, which the machine produces now, or else of the last one. */
-  #timeNow(): number {
+  protected now(): number {
     return this.#now = this.#journal.row?.at ?? this.#now
-  }
-
-  /** How many events were as recorded. */
-  get passed(): number {
-    return this.#journal.passed
   }
 
   /** Replays all events. Returns whether all were as recorded. */
   run(): boolean {
     try {
+      this.begin()
       while (this.#journal.row !== undefined) this.#step()
     } catch {
       // It differs here; and a file may have any input at any time, which the machine refuses by throwing.
@@ -117,9 +106,9 @@ export class ExactReplay {
   #step(): void {
     const journal = this.#journal
     const { passed, row } = journal
-    const memory = known(this.#memories.of(row!.memory))
-    demand(!this.#memories.areTooMany)
-    const entry = row!.entry(this.#names)
+    const memory = known(this.memoryOf(row!.memory))
+    demand(!this.hasTooMany)
+    const entry = row!.entry(this.names)
     switch (entry._tag) {
       case "Asked":
         journal.pass()
@@ -136,7 +125,7 @@ export class ExactReplay {
       case "Closed":
         memory.publishClosed()
         this.#closed.push(entry.memoryNumber)
-        if (this.#closed.length > mostClosed) this.#memories.forget(this.#closed.shift()!)
+        if (this.#closed.length > mostClosed) this.forget(this.#closed.shift()!)
         break
     }
     // Any other event follows from an input.
@@ -152,9 +141,9 @@ export class ExactReplay {
     exact.note(how)
     if (what === "made") return
     if (what === "tooLarge") {
-      if (machine.tooLarge(request) !== undefined) this.#forget(exact, "LimitExceeded")
+      if (machine.tooLarge(request) !== undefined) this.#end(exact, "LimitExceeded")
     } else if (what === "ask") machine.ask(request)
-    else if (machine.askOnce(request)) this.#forget(exact, reasonOf(request))
+    else if (machine.askOnce(request)) this.#end(exact, reasonOf(request))
   }
 
   #make(asked: OfRequest, memory: ExactMemory, how: number, section: number | undefined): ExactRequest {
@@ -177,7 +166,7 @@ export class ExactReplay {
   }
 
   /** Forgets a request of which no more rows follow. */
-  #forget({ asked, request }: ExactRequest, why: Reason | undefined): void {
+  #end({ asked, request }: ExactRequest, why: Reason | undefined): void {
     if (why !== undefined) this.failures.push({ asked, why, at: this.#now })
     if (request!.state !== "abandoned") this.#requests.delete(asked.request)
   }
@@ -198,8 +187,8 @@ export class ExactReplay {
     const why = has(entry.value, Inputs.isInterrupted) ? undefined : reasonOf(request)
     const input = memory.machine[what] as AnyInput
     input.call(memory.machine, request, ...Inputs.inputsOfRequests[what].read(entry, memory, request))
-    if (Inputs.isEnd(what)) this.#forget(exact, why)
+    if (Inputs.isEnd(what)) this.#end(exact, why)
     // No fiber waits for the driver's answer to a request that is over.
-    else if (request.isOver) this.#forget(exact, undefined)
+    else if (request.isOver) this.#end(exact, undefined)
   }
 }

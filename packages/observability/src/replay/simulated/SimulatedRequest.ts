@@ -412,8 +412,16 @@ export class SimulatedRequest extends ReplayedRequest {
   }
 }
 
+/** What the requests of a simulation share. */
+interface Shared {
+  readonly trace: Trace
+  readonly time: VirtualTime
+  readonly tally: Tally
+  readonly failures: Array<Failed>
+  readonly endsWith: "failure" | "wait" | undefined
+}
+
 export class SimulatedRequests {
-  readonly failures: Array<Failed> = []
   /** The requests that the recording may have more events of, by number. */
   readonly known = new Map<number, SimulatedRequest>()
   /** The requests that have begun and not ended. */
@@ -422,29 +430,20 @@ export class SimulatedRequests {
   place = -1
   readonly trace: Trace
   readonly time: VirtualTime
-  readonly #tally: Tally
-  readonly #endsWith: "failure" | "wait" | undefined
+  readonly #shared: Shared
   /** Requests that waited for a reservation, and start now. */
   #ready: Array<SimulatedRequest> = []
 
-  constructor(
-    { endsWith, tally, time, trace }: {
-      readonly trace: Trace
-      readonly time: VirtualTime
-      readonly tally: Tally
-      readonly endsWith: "failure" | "wait" | undefined
-    }
-  ) {
-    this.trace = trace
-    this.time = time
-    this.#tally = tally
-    this.#endsWith = endsWith
+  constructor(shared: Shared) {
+    this.trace = shared.trace
+    this.time = shared.time
+    this.#shared = shared
   }
 
   /** Whether the search is over: a request has failed, or waited. */
   get isOver(): boolean {
-    const hasWaited = this.#endsWith === "wait" && this.#tally.totals.waits > 0
-    return this.#endsWith !== undefined && (this.failures.length > 0 || hasWaited)
+    const { endsWith, failures, tally } = this.#shared
+    return endsWith !== undefined && (failures.length > 0 || (endsWith === "wait" && tally.totals.waits > 0))
   }
 
   /** Makes a request, at its recorded input or else at its first event. */
@@ -470,7 +469,7 @@ export class SimulatedRequests {
   }
 
   failed({ asked }: SimulatedRequest, why: Failed["why"]): void {
-    this.failures.push({ asked, why, at: this.time.now })
+    this.#shared.failures.push({ asked, why, at: this.time.now })
   }
 
   /** Fails the requests that are still waiting at the end, unless the search is over. */

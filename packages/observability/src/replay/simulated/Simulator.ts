@@ -12,11 +12,10 @@ import { isFailure } from "../../events/Failure.ts"
 import { EventReader } from "../../recording/EventReader.ts"
 import type { Asked } from "../../recording/Inputs.ts"
 import { RecordingBuilder } from "../../recording/RecordingBuilder.ts"
-import { namesOf, type Recording, startOf } from "../../recording/RecordingModel.ts"
-import { mostMemories, ReplayedMemories } from "../ReplayedMemories.ts"
-import type { ReplayPlan } from "../ReplayOptions.ts"
-import type { Failed } from "../ReplayReport.ts"
-import { Tally } from "../Tally.ts"
+import { type Recording, startOf } from "../../recording/RecordingModel.ts"
+import { mostMemories, Replayer } from "../Replayer.ts"
+import type { MemoryPlan, ReplayPlan } from "../ReplayOptions.ts"
+import type { Rows } from "../RowPublisher.ts"
 import { SimulatedMemory } from "./SimulatedMemory.ts"
 import { SimulatedRequests } from "./SimulatedRequest.ts"
 import type { Trace } from "./Trace.ts"
@@ -31,78 +30,67 @@ export interface SimulatorOptions {
   readonly endsWith: "failure" | "wait" | undefined
 }
 
-export class Simulator {
-  readonly tally = new Tally()
+export class Simulator extends Replayer<SimulatedMemory> {
   /** The events of the replay, if they are wanted. */
   readonly events = new RecordingBuilder()
   readonly #options: SimulatorOptions
-  readonly #length: number
+  readonly #recording: Recording
   readonly #time: VirtualTime
-  readonly #memories: ReplayedMemories<SimulatedMemory>
   readonly #requests: SimulatedRequests
-  readonly #recorded: EventReader
-  readonly #names: ReturnType<typeof namesOf>
+  protected readonly rows: Rows
 
   constructor(recording: Recording, options: SimulatorOptions) {
-    const { plan, trace } = options
+    const { endsWith, keepsEvents, plan, trace } = options
+    super(recording, plan, (memory) => trace.memory(memory))
     this.#options = options
-    this.#recorded = new EventReader(recording, true)
-    this.#names = namesOf(recording)
-    this.#length = recording.length
-    this.#time = new VirtualTime(startOf(recording))
-    const shared = { trace, time: this.#time, tally: this.tally, endsWith: options.endsWith }
-    this.#requests = new SimulatedRequests(shared)
-    const { events, tally } = this
-    this.#memories = new ReplayedMemories({
-      plan,
-      contentOf: (memory) => trace.memory(memory),
-      make: (memory) => new SimulatedMemory(memory, trace.memory(memory.memory.number), this.#time),
-      tally,
-      now: () => this.#time.now,
-      rows: {
-        row: events.row,
-        add: () => {
-          tally.take(events.row)
-          if (options.keepsEvents) events.addRow()
-        },
-        withInputs: options.keepsEvents
-      }
-    })
+    this.#recording = recording
+    const time = this.#time = new VirtualTime(startOf(recording))
+    const { events, failures, tally } = this
+    this.#requests = new SimulatedRequests({ trace, time, tally, failures, endsWith })
+    this.rows = {
+      row: events.row,
+      add: () => {
+        tally.take(events.row)
+        if (keepsEvents) events.addRow()
+      },
+      withInputs: keepsEvents
+    }
   }
 
-  /** The facts for the recording of the replay. */
-  get facts(): ReplayedMemories<SimulatedMemory>["facts"] {
-    return this.#memories.facts
+  protected make(plan: MemoryPlan): SimulatedMemory {
+    return new SimulatedMemory(plan, this.#options.trace.memory(plan.memory.number), this.#time)
   }
 
-  get failures(): ReadonlyArray<Failed> {
-    return this.#requests.failures
+  protected now(): number {
+    return this.#time.now
   }
 
   /** Whether the replay continues: its result is open, and no bound is exceeded. */
   get #goesOn(): boolean {
-    return !this.#requests.isOver && !this.#memories.areTooMany
+    return !this.#requests.isOver && !this.hasTooMany
   }
 
   /** Replays all events. Requests that wait at the end stay unserved. */
   run(operation: string): GpuError | undefined {
-    for (; this.#goesOn && this.#recorded.next();) {
-      const entry = this.#recorded.row.entry(this.#names)
+    this.begin()
+    const reader = new EventReader(this.#recording, true)
+    while (this.#goesOn && reader.next()) {
+      const entry = reader.row.entry(this.names)
       if (entry._tag === "Input") continue
       if (entry._tag !== "Asked") this.#requests.place++
       this.#step(entry)
     }
     this.#time.finish(() => this.#goesOn)
     this.#requests.finish()
-    if (!this.#memories.areTooMany) return undefined
-    const place = `event ${this.#requests.place + 1} of ${this.#length}`
+    if (!this.hasTooMany) return undefined
+    const place = `event ${this.#requests.place + 1} of ${this.#recording.length}`
     const problem = `it has more than ${mostMemories} memories at ${place}, and a replay has no more at one time`
     return invalidRequest(operation, problem, "Record fewer pools at a time.")
   }
 
   #step(event: PoolEvent | Asked): void {
     this.#time.advance(event.at)
-    const memory = this.#memories.of(event.memoryNumber)
+    const memory = this.memoryOf(event.memoryNumber)
     if (memory === undefined) return
     // The first event of a new request is the next event.
     memory.handlersAt(event._tag === "Asked" ? this.#requests.place + 1 : this.#requests.place)
@@ -110,7 +98,7 @@ export class Simulator {
     else if ("request" in event) this.#ofRequest(event, memory)
     else this.#ofMemory(event, memory)
     this.#time.drain()
-    if (this.#requests.place >= memory.trace.last) this.#memories.forget(event.memoryNumber)
+    if (this.#requests.place >= memory.trace.last) this.forget(event.memoryNumber)
   }
 
   /** Makes a request. In a recording without inputs, its first event does so. */
