@@ -13,7 +13,6 @@ import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import { dtypeProblem } from "./FreshArray.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
 
 const castOperation: ArrayOperation = {
@@ -53,8 +52,6 @@ export const astype: {
   <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
   <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
 } = ofArray("astype", (operation, self, dtype: DType) => {
-  const problem = dtypeProblem(operation, dtype)
-  if (problem !== undefined) return problem
   const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
   return isEverywhere(dtype) ? result : Effect.flatMap(
     CommandQueue,

@@ -3,22 +3,20 @@
  *
  * @since 0.1.0
  */
-import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
-import { formatted } from "effect-gpu-pool/Format"
-import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { isFloat } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
 import { holds } from "../kernels/expression/Expression.ts"
-import { elementHint, isDataFirst, ofArray } from "./ArrayProblem.ts"
+import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
+import { elementHint } from "./transfer/NestedNumbers.ts"
 
 /**
  * The options of a new array.
@@ -39,21 +37,7 @@ export interface CreationOptions<D extends DType.DType> {
   readonly dtype?: D | undefined
 }
 
-/** The element type; `f32` for unreadable options, whose error `problemOf` returns. */
-const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => {
-  const dtype = attempt(() => options?.dtype)
-  return dtype === undefined || isGpuError(dtype) ? "f32" as D : dtype
-}
-
-const known = KnownOptions.of<CreationOptions<DType.DType>>({ dtype: true })
-
-/** What can be wrong with the options of any new array. */
-const problemOf = (
-  operation: string,
-  options: CreationOptions<DType.DType> | undefined,
-  names: KnownOptions.KnownOptions = known
-): GpuError | undefined =>
-  optionsProblem(operation, options, names) ?? FreshArray.dtypeProblem(operation, dtypeOf(options))
+const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => options?.dtype ?? "f32" as D
 
 /**
  * An array whose elements are whatever the memory holds, for programs that write all of them themselves, through the
@@ -85,7 +69,7 @@ export const empty = <D extends DType.DType = "f32">(
   options?: CreationOptions<D>
 ): Computed<D> => {
   const operation = "DeviceArray.empty"
-  return problemOf(operation, options) ?? Shape.problem(operation, shape) ??
+  return Shape.problem(operation, shape) ??
     FreshArray.make(operation, dtypeOf(options), Shape.copy(shape), () => Effect.void)
 }
 
@@ -100,8 +84,7 @@ const filled = <D extends DType.DType>(
   options: CreationOptions<D> | undefined
 ): Computed<D> => {
   const dtype = dtypeOf(options)
-  const problem = problemOf(operation, options) ?? Shape.problem(operation, shape) ??
-    valueProblem(operation, value, dtype)
+  const problem = Shape.problem(operation, shape) ?? valueProblem(operation, value, dtype)
   if (problem !== undefined) return problem
   const copied = Shape.copy(shape)
   return Effect.flatMap(CommandQueue, (queue) =>
@@ -114,11 +97,9 @@ const filled = <D extends DType.DType>(
 }
 
 const valueProblem = (operation: string, value: number, dtype: DType.DType): GpuError | undefined =>
-  typeof value === "number" && holds(dtype, value) ? undefined : invalidRequest(
-    operation,
-    `the value ${formatted(value)} is no ${dtype}`,
-    elementHint(value, "Pass a number.")
-  )
+  holds(dtype, value)
+    ? undefined
+    : invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
 
 /**
  * An array of zeros.
@@ -224,7 +205,7 @@ const filledLike = (
   self: DeviceArray,
   value: number,
   options: CreationOptions<DType.DType> | undefined
-): Computed => optionsProblem(operation, options, known) ?? filled(operation, self.shape, value, like(self, options))
+): Computed => filled(operation, self.shape, value, like(self, options))
 
 /**
  * An array of zeros with the shape and, unless another is named, the element type of an array.
@@ -361,11 +342,11 @@ export const arange: {
   const operation = "DeviceArray.arange"
   const hasOptions = typeof args.at(-1) !== "number"
   const options = hasOptions ? args.at(-1) as CreationOptions<never> | undefined : undefined
-  const sequence = sequenceOf(operation, hasOptions ? args.slice(0, -1) : args)
+  const sequence = sequenceOf(operation, (hasOptions ? args.slice(0, -1) : args) as ReadonlyArray<number>)
   if (sequence instanceof GpuError) return sequence
   const dtype = dtypeOf(options)
   const { count, start, step } = sequence
-  const problem = problemOf(operation, options) ?? Shape.problem(operation, [count]) ??
+  const problem = Shape.problem(operation, [count]) ??
     (count === 0 ? undefined : elementsProblem(operation, dtype, { start, step, count }))
   if (problem !== undefined) return problem
   // A single element is the start: 0 times an infinite step would be NaN.
@@ -384,13 +365,10 @@ interface Sequence {
   readonly count: number
 }
 
-const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequence | GpuError => {
-  if (numbers.length < 1 || numbers.length > 3) {
-    return invalidRequest(operation, `${numbers.length} numbers were given`, "Pass stop, or start, stop and a step.")
-  }
-  const [start, stop, step = 1] = numbers.length === 1 ? [0, numbers[0]] : numbers
-  if (!isFinite(start) || !isFinite(stop) || !isFinite(step)) {
-    return finiteProblem(operation, `start ${formatted(start)}, stop ${formatted(stop)} and step ${formatted(step)}`)
+const sequenceOf = (operation: string, numbers: ReadonlyArray<number>): Sequence | GpuError => {
+  const [start = 0, stop = 0, step = 1] = numbers.length === 1 ? [0, ...numbers] : numbers
+  if (![start, stop, step].every(Number.isFinite)) {
+    return finiteProblem(operation, `start ${start}, stop ${stop} and step ${step}`)
   }
   // Adding 0 turns a negative zero into 0.
   return step === 0
@@ -398,14 +376,12 @@ const sequenceOf = (operation: string, numbers: ReadonlyArray<unknown>): Sequenc
     : { start, step, count: Math.max(0, Math.ceil((stop - start) / step)) + 0 }
 }
 
-const isFinite = (value: unknown): value is number => Number.isFinite(value)
-
 const finiteProblem = (operation: string, found: string): GpuError =>
   invalidRequest(operation, `${found} are not all finite numbers`, "Pass finite numbers.")
 
 /** Whether a number is finite in a float type. */
 const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
-  dtype === "f16" ? Math.abs(value) < 65520 : isFinite(dtype === "f32" ? Math.fround(value) : value)
+  dtype === "f16" ? Math.abs(value) < 65520 : Number.isFinite(dtype === "f32" ? Math.fround(value) : value)
 
 /** The step as the kernel's argument: integers are computed modulo 2^32. */
 const stepIn = (dtype: DType.DType, step: number): number =>
@@ -460,8 +436,6 @@ export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<
   readonly endpoint?: boolean | undefined
 }
 
-const knownOfLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: true, count: true, endpoint: true })
-
 /**
  * `count` numbers at equal distances from `start` to `stop`, both of which are in it exactly; without the endpoint,
  * `stop` would come next. The type is f32 unless another float type is named. The first half of the elements are counted
@@ -489,14 +463,12 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   options?: LinspaceOptions<D>
 ): Computed<D> => {
   const operation = "DeviceArray.linspace"
-  const problem = problemOf(operation, options, knownOfLinspace)
-  if (problem !== undefined) return problem
   const { count = 50, endpoint = true } = options ?? {}
   const dtype = dtypeOf(options)
   const wrong = Shape.problem(operation, [count]) ?? floatProblem(operation, dtype) ??
-    (isFinite(start) && isFinite(stop)
+    (Number.isFinite(start) && Number.isFinite(stop)
       ? endsProblem(operation, dtype, start, stop)
-      : finiteProblem(operation, `start ${formatted(start)} and stop ${formatted(stop)}`))
+      : finiteProblem(operation, `start ${start} and stop ${stop}`))
   if (wrong !== undefined) return wrong
   const last = endpoint ? Math.max(0, count - 1) : count
   const scalars = { start, stop, step: distance(dtype, start, stop, last), last, middle: Math.floor(last / 2) + 1 }
@@ -529,7 +501,7 @@ const floatProblem = (operation: string, dtype: DType.DType): GpuError | undefin
 const distance = (dtype: DType.DType, start: number, stop: number, steps: number): number => {
   if (steps === 0) return 0
   const step = stop / steps - start / steps
-  return isFinite(dtype === "f64" ? step : Math.fround(step)) ? step : 0
+  return Number.isFinite(dtype === "f64" ? step : Math.fround(step)) ? step : 0
 }
 
 /**
@@ -553,8 +525,6 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
   readonly diagonal?: number | undefined
 }
 
-const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, columns: true, diagonal: true })
-
 /**
  * A matrix of `rows` rows with ones on a diagonal and zeros elsewhere: the identity, without options.
  *
@@ -575,13 +545,11 @@ const knownOfEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, colum
  */
 export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Computed<D> => {
   const operation = "DeviceArray.eye"
-  const problem = problemOf(operation, options, knownOfEye)
-  if (problem !== undefined) return problem
   const { columns = rows, diagonal = 0 } = options ?? {}
   const shape = [rows, columns]
   const wrong = Shape.problem(operation, shape) ?? (holds("i32", diagonal) ? undefined : invalidRequest(
     operation,
-    `the diagonal ${formatted(diagonal)} is no whole number of 32 bits`,
+    `the diagonal ${diagonal} is no whole number of 32 bits`,
     "0 is the main diagonal, 1 the one above it, -1 the one below."
   ))
   if (wrong !== undefined) return wrong

@@ -7,8 +7,7 @@ import { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import type { GpuError } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Context from "effect/Context"
@@ -17,14 +16,6 @@ import * as Exit from "effect/Exit"
 import { dense, type DeviceArray } from "./ArrayValue.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
-
-/** Why a value is no element type, or `undefined`. */
-export const dtypeProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
-  DType.isDType(dtype) ? undefined : invalidRequest(
-    operation,
-    `there is no element type ${formatted(dtype)}`,
-    `Use "f32", "i32", "u32", or "f16" and "f64" where the device has them.`
-  )
 
 /** The command that gives a fresh array its elements. */
 export type Fill = (

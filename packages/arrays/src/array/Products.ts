@@ -7,7 +7,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
-import { arrayProblem, ofArray } from "./ArrayProblem.ts"
+import { ofArray } from "./ArrayProblem.ts"
 import { dense, type DeviceArray, Pending } from "./ArrayValue.ts"
 import { astype } from "./Conversion.ts"
 import { plain } from "./elementwise/Operands.ts"
@@ -86,11 +86,7 @@ export const matmul: {
    * and for arrays of no axes.
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Product = ofArray(
-  "matmul",
-  (operation, self, that: DeviceArray) => arrayProblem(operation, that) ?? multiply(operation, self, that),
-  2
-)
+} & Product = ofArray("matmul", (operation, self, that: DeviceArray) => multiply(operation, self, that), 2)
 
 /** A pattern of one byte fits buffers of every size, also those of an odd number of 2-byte elements. */
 const zero = Uint8Array.of(0)
@@ -157,8 +153,6 @@ export const dot: {
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = ofArray("dot", (operation, self, that: DeviceArray) => {
-  const problem = arrayProblem(operation, that)
-  if (problem !== undefined) return problem
   if (self.shape.length > 2 || that.shape.length > 2) {
     return invalidRequest(
       operation,

@@ -6,18 +6,15 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
-import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
-import { type ArrayOperation, dense, DeviceArray } from "./ArrayValue.ts"
+import { type ArrayOperation, dense, type DeviceArray } from "./ArrayValue.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -109,8 +106,6 @@ interface Request {
 }
 
 const requestOf = (operation: string, self: DeviceArray, options: ReductionOptions | undefined): Request | GpuError => {
-  const problem = choicesProblem(operation, options)
-  if (problem !== undefined) return problem
   if (self.size > largestSize) return tooLarge(operation, self)
   const keepDims = options?.keepDims === true
   if (options?.axis === undefined) return { axis: undefined, shape: keepDims ? self.shape.map(() => 1) : [] }
@@ -133,22 +128,6 @@ const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
       unit: "elements"
     })
   )
-
-const known = KnownOptions.of<ReductionOptions>({ axis: true, keepDims: true })
-
-const choicesProblem = (operation: string, options: ReductionOptions | undefined): GpuError | undefined => {
-  if (options instanceof DeviceArray) {
-    return invalidRequest(operation, "two arrays were given", "Reduce one, along { axis } or as a whole.")
-  }
-  const problem = optionsProblem(operation, options, known)
-  if (problem !== undefined) return problem
-  const keepDims: unknown = options?.keepDims
-  return keepDims === undefined || typeof keepDims === "boolean" ? undefined : invalidRequest(
-    operation,
-    `keepDims is ${formatted(keepDims)}`,
-    "Pass true to leave axes of length 1, or leave it out."
-  )
-}
 
 /** Whether there are rows without elements. */
 const isEmpty = ({ shape, size }: DeviceArray, { axis, shape: result }: Request): boolean =>

@@ -3,18 +3,14 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
-import { validated } from "effect-gpu-pool/Validated"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
-import { arrayProblem } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
 
@@ -61,8 +57,6 @@ export interface RegionOptions {
   readonly reserve?: MemoryLimit.ByteAmount | undefined
 }
 
-const known = KnownOptions.of<RegionOptions>({ reserve: true })
-
 /** The data-first and data-last forms of an array scope. */
 interface Region {
   (options?: RegionOptions): <A, E, R>(effect: Effect.Effect<A, E, R>) => Scoped<A, E, R>
@@ -74,12 +68,7 @@ const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
   options: RegionOptions | undefined
 ): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
-  validated(
-    "DeviceArray.scoped",
-    (operation): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
-      optionsProblem(operation, options, known) ??
-        (options?.reserve === undefined ? BufferPool.exclusively(region) : BufferPool.reserve(region, options.reserve))
-  )
+  options?.reserve === undefined ? BufferPool.exclusively(region) : BufferPool.reserve(region, options.reserve)
 
 const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, GpuError> =>
   Effect.map(
@@ -215,4 +204,4 @@ export const lazy: {
 export const evaluate = <A extends DeviceArray>(
   array: A
 ): Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue | Scope.Scope> =>
-  Effect.suspend(() => arrayProblem("DeviceArray.evaluate", array) ?? Effect.as(evaluateAll([array]), array))
+  Effect.as(evaluateAll([array]), array)

@@ -7,7 +7,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { combine, notOperands, type Operand, typeOf } from "./elementwise/Operands.ts"
+import { combine, type Operand } from "./elementwise/Operands.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 
@@ -87,13 +87,11 @@ export const clip: {
   const type = self.dtype
   const lowType = typeBeside(low, type)
   const highType = typeBeside(high, type)
-  if (lowType === undefined || highType === undefined) return notOperands(name, [self, low, high])
   const common = Promotion.promote(Promotion.promote(type, lowType), highType)
   return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
 }, 3)
 
-const typeBeside = (operand: Operand, type: DType): DType | undefined =>
-  typeof operand === "number" ? type : typeOf(operand)
+const typeBeside = (operand: Operand, type: DType): DType => typeof operand === "number" ? type : operand.dtype
 
 const whereOperation: ArrayOperation = {
   name: "where",
@@ -136,9 +134,8 @@ export const where: {
     y: Y
   ): Computed<TypeOfBoth<X, Y>>
 } = ofArray("where", (name, condition, x: Operand, y: Operand) => {
-  const xType = typeBeside(x, typeOf(y) ?? "f32")
-  const yType = typeBeside(y, xType ?? "f32")
-  if (xType === undefined || yType === undefined) return notOperands(name, [condition, x, y])
+  const xType = typeBeside(x, typeBeside(y, "f32"))
+  const yType = typeBeside(y, xType)
   const common = Promotion.promote(xType, yType)
   return combine(name, whereOperation, [condition, x, y], {
     operands: [condition.dtype, common, common],

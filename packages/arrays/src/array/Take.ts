@@ -3,13 +3,10 @@
  *
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
-import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import { ofArray } from "./ArrayProblem.ts"
@@ -47,8 +44,6 @@ export interface TakeOptions {
    */
   readonly mode?: "clip" | "wrap" | undefined
 }
-
-const known = KnownOptions.of<TakeOptions>({ axis: true, mode: true })
 
 /**
  * Positions: an array of whole numbers, on the device or in the program.
@@ -110,8 +105,6 @@ export const take: {
   (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>
 } = ofArray("take", (operation, self, indices: Indices, options?: TakeOptions) => {
-  const problem = optionsProblem(operation, options, known) ?? modeProblem(options?.mode)
-  if (problem !== undefined) return problem
   const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis
   return indices instanceof DeviceArray
@@ -120,13 +113,8 @@ export const take: {
 }, (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])))
 
 const isOptions = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !isArray(value) && !ArrayBuffer.isView(value) &&
+  typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value) &&
   !(value instanceof DeviceArray)
-
-const modeProblem = (mode: TakeOptions["mode"]): GpuError | undefined =>
-  mode === undefined || mode === "clip" || mode === "wrap"
-    ? undefined
-    : invalidRequest(operation, `there is no mode ${formatted(mode)}`, `Use "clip" or "wrap".`)
 
 /** The number of positions, and the axis as errors name it. */
 const extent = (self: DeviceArray, axis: number | undefined): { readonly length: number; readonly where: string } =>

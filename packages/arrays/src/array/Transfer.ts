@@ -3,20 +3,14 @@
  *
  * @since 0.1.0
  */
-import { attempt, optionsProblem } from "effect-gpu-pool/ArgumentProblem"
-import type { BufferPool } from "effect-gpu-pool/BufferPool"
-import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import { isBufferLike } from "effect-gpu-pool/BufferLike"
+import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { CommandQueue, type HostData } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
-import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import * as HostData from "effect-gpu-pool/HostData"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
-import { wrongArgument } from "effect-gpu-pool/WrongArgument"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { arrayProblem, isDataFirst } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
@@ -92,8 +86,6 @@ export interface FromHost {
 
 type FromHostOptions = NumbersOptions<DType.DType>
 
-const knownOfNumbers = KnownOptions.of<FromHostOptions>({ shape: true, dtype: true })
-
 /**
  * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
  * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
@@ -133,12 +125,10 @@ export const fromHost: {
 } & FromHost = (data: ArrayBufferView | NestedNumbers, options?: FromHostOptions): Computed<never> =>
   Effect.flatMap(CommandQueue, (queue) => {
     const operation = "DeviceArray.fromHost"
-    const problem = optionsProblem(operation, options, knownOfNumbers)
-    if (problem !== undefined) return problem
     const dtype = dtypeFor(operation, data, options?.dtype)
     if (dtype instanceof GpuError) return dtype
     const numbers = typeProblem(operation, queue.info, dtype, "the elements") ??
-      attempt(() => numbersOf(operation, data, dtype))
+      numbersOf(operation, data, dtype)
     if (numbers instanceof GpuError) return numbers
     const shape = shapeFor(operation, numbers.shape, options?.shape)
     if (shape instanceof GpuError) return shape
@@ -156,8 +146,6 @@ const dtypeFor = (
   data: ArrayBufferView | NestedNumbers,
   asked: DType.DType | undefined
 ): DType.DType | GpuError => {
-  const problem = asked === undefined ? undefined : FreshArray.dtypeProblem(operation, asked)
-  if (problem !== undefined) return problem
   if (!ArrayBuffer.isView(data)) return asked ?? "f32"
   const dtype = TypedArrays.dtypeOf(operation, data)
   return dtype instanceof GpuError || asked === undefined || asked === dtype ? dtype : invalidRequest(
@@ -172,10 +160,9 @@ const numbersOf = (
   operation: string,
   data: ArrayBufferView | NestedNumbers,
   dtype: DType.DType
-): { readonly shape: Shape.Shape; readonly data: HostData.HostData } | GpuError => {
+): { readonly shape: Shape.Shape; readonly data: HostData } | GpuError => {
   if (!ArrayBuffer.isView(data)) return parse(operation, data, dtype)
-  const bytes = HostData.bytes(operation, data)
-  return bytes instanceof GpuError ? bytes : { shape: [bytes.length / DType.byteSize(dtype)], data: bytes }
+  return TypedArrays.memoryProblem(operation, data) ?? { shape: [data.byteLength / DType.byteSize(dtype)], data }
 }
 
 const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | undefined): Shape.Shape | GpuError =>
@@ -202,8 +189,6 @@ export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
   /** The first element (not byte). Default: 0. */
   readonly offset?: number | undefined
 }
-
-const knownOfLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
 
 /**
  * An array over an existing lease, without a copy: the elements are contiguous from `offset`
@@ -242,23 +227,18 @@ export const fromLease: {
     lease: PooledBuffer,
     options?: FromLeaseOptions<D>
   ): Effect.Effect<DeviceArray<D>, GpuError>
-} = dual(isDataFirst(2, PooledBuffer), <D extends DType.DType = "f32">(
+} = dual((args) => args.length > 1 || isBufferLike(args[0]), <D extends DType.DType = "f32">(
   lease: PooledBuffer,
   options?: FromLeaseOptions<D>
 ): Effect.Effect<DeviceArray<D>, GpuError> => {
   const operation = "DeviceArray.fromLease"
-  const problem = optionsProblem(operation, options, knownOfLease) ?? leaseProblem(operation, lease)
-  if (problem !== undefined) return problem
-  const dtype = options?.dtype === undefined ? "f32" as D : options.dtype
-  const wrong = FreshArray.dtypeProblem(operation, dtype)
-  if (wrong !== undefined) return wrong
+  const dtype = options?.dtype ?? "f32" as D
   const offset = options?.offset ?? 0
-  // Arithmetic on a value that is no number can throw.
-  const rest = Number.isInteger(offset) ? Math.floor(lease.size / DType.byteSize(dtype)) - offset : -1
-  if (rest < 0 || offset < 0) {
+  const rest = Math.floor(lease.size / DType.byteSize(dtype)) - offset
+  if (!Number.isInteger(rest) || rest < 0 || offset < 0) {
     return invalidRequest(
       operation,
-      `the offset ${formatted(offset)} is no element of a lease of ${lease.size} bytes`,
+      `the offset ${offset} is no element of a lease of ${lease.size} bytes`,
       "Pass the index of the first element, not of its byte."
     )
   }
@@ -270,11 +250,6 @@ export const fromLease: {
 })
 
 /** The shape asked for, when the lease has as many elements; without -1 it may have more. */
-const leaseProblem = (operation: string, lease: unknown): GpuError | undefined =>
-  lease instanceof PooledBuffer
-    ? undefined
-    : wrongArgument(operation, lease, "a lease", "Pass a lease of BufferPool.allocate.")
-
 const leasedShape = (
   operation: string,
   asked: Shape.Shape | undefined,
@@ -317,8 +292,7 @@ const leasedShape = (
 export const toHost = <D extends DType.DType>(
   self: DeviceArray<D>
 ): Effect.Effect<DType.TypedArrayOf[D], GpuError, BufferPool | CommandQueue> =>
-  arrayProblem("DeviceArray.toHost", self) ??
-    Effect.suspend(() => isReadable(self) ? read(self) : Effect.scoped(Effect.flatMap(evaluateCopy(self), read)))
+  Effect.suspend(() => isReadable(self) ? read(self) : Effect.scoped(Effect.flatMap(evaluateCopy(self), read)))
 
 /** Whether the queue can read the elements in place: contiguous, from a multiple of 4 bytes on. */
 const isReadable = (array: DeviceArray): boolean =>
@@ -359,8 +333,6 @@ const read = <D extends DType.DType>(
  */
 export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, BufferPool | CommandQueue> => {
   const operation = "DeviceArray.toNumber"
-  const problem = arrayProblem(operation, self)
-  if (problem !== undefined) return problem
   return self.size === 1 ? Effect.map(toHost(self), (elements) => elements[0]!) : invalidRequest(
     operation,
     `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,
@@ -384,7 +356,7 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
  * @since 0.1.0
  */
 export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuError, BufferPool | CommandQueue> =>
-  arrayProblem("DeviceArray.toNested", self) ?? emptyRowsProblem(self) ??
+  emptyRowsProblem(self) ??
     Effect.map(toHost(self), (elements) => nest(elements, self.shape))
 
 /** The most empty rows: more would exhaust the heap. */

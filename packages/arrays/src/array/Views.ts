@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import { attempt } from "effect-gpu-pool/ArgumentProblem"
 import type { DType } from "effect-gpu-pool/DType"
-import { formatted, isArray } from "effect-gpu-pool/Format"
-import { GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
@@ -139,30 +137,16 @@ export const slice: {
   (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
 } = ofArray("slice", (operation, self, ranges: ReadonlyArray<number | Slice.Range>) => {
-  const problem = rangesProblem(operation, ranges, self.shape)
-  if (problem !== undefined) return problem
+  if (ranges.length > self.shape.length) {
+    return invalidRequest(
+      operation,
+      `${ranges.length} ranges were given for the shape ${Shape.format(self.shape)}`,
+      `Pass at most one for each axis, ${self.shape.length} in all; expandDims adds axes.`
+    )
+  }
   const layout = sliced(operation, self, ranges)
   return layout instanceof GpuError ? layout : view(self, layout)
 })
-
-const rangesProblem = (
-  operation: string,
-  ranges: ReadonlyArray<number | Slice.Range>,
-  shape: Shape.Shape
-): GpuError | undefined => {
-  if (!isArray(ranges)) {
-    return invalidRequest(
-      operation,
-      `the ranges are ${formatted(ranges)}`,
-      "Pass an array with a position or { start, stop, step } for each axis."
-    )
-  }
-  return ranges.length <= shape.length ? undefined : invalidRequest(
-    operation,
-    `${ranges.length} ranges were given for the shape ${Shape.format(shape)}`,
-    `Pass at most one for each axis, ${shape.length} in all; expandDims adds axes.`
-  )
-}
 
 const sliced = (
   operation: string,
@@ -181,9 +165,9 @@ const sliced = (
       offset += position * stride
       continue
     }
-    const range = Slice.rangeOf(operation, given)
-    if (isGpuError(range)) return range
-    const { length, start, step } = Slice.progression(range, layout.shape[axis]!)
+    const problem = Slice.rangeProblem(operation, given)
+    if (problem !== undefined) return problem
+    const { length, start, step } = Slice.progression(given, layout.shape[axis]!)
     shape.push(length)
     // The stride of a single element does not matter: 0 avoids an inexact one from a vast step.
     strides.push(length > 1 ? stride * step + 0 : stride)
@@ -217,8 +201,8 @@ export const expandDims: {
   (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("expandDims", (operation, self, axes: number | ReadonlyArray<number>) => {
-  const added = countOf(axes)
-  const shape: Array<number> = [...self.shape, ...Array.from({ length: Math.min(added, Shape.maxRank + 1) }, () => 1)]
+  const added = typeof axes === "number" ? [axes] : axes
+  const shape: Array<number> = [...self.shape, ...added.map(() => 1)]
   const places = Shape.rankProblem(operation, shape) ?? Shape.axesOf(operation, axes, shape)
   if (places instanceof GpuError) return places
   const strides: Array<number> = []
@@ -348,9 +332,3 @@ export const flip: {
   const layout = sliced(operation, self, ranges)
   return layout instanceof GpuError ? layout : view(self, layout)
 })
-
-/** The number of axes; a value that cannot be read counts as one, which is refused later. */
-const countOf = (axes: number | ReadonlyArray<number>): number => {
-  const count = attempt(() => isArray(axes) ? axes.length : 1)
-  return isGpuError(count) ? 1 : count
-}

@@ -1,4 +1,4 @@
-/** Valid and invalid calls of reductions, also calls that the types forbid. */
+/** Valid and invalid calls of reductions. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import type { GpuError } from "effect-gpu-pool/GpuError"
@@ -8,18 +8,12 @@ import { type Gpu, refuses, strictHost } from "./ArrayBackends.ts"
 
 const { all, any, argmax, argmin, max, mean, min, prod, sum } = DeviceArray
 
-const reductions = { sum, prod, min, max, mean, argmin, argmax, any, all }
+type Reduction = (
+  self: DeviceArray.DeviceArray,
+  options: DeviceArray.ReductionOptions
+) => Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>
 
-type Untyped = (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>
-
-type LastUntyped = (...options: ReadonlyArray<unknown>) => Untyped
-
-const untyped: ReadonlyArray<{ readonly name: string; readonly of: Untyped; readonly lastOf: LastUntyped }> = Object
-  .entries(reductions).map(([name, reduction]: readonly [string, unknown]) => ({
-    name: `DeviceArray.${name}`,
-    of: reduction as Untyped,
-    lastOf: reduction as LastUntyped
-  }))
+const reductions: Readonly<Record<string, Reduction>> = { sum, prod, min, max, mean, argmin, argmax, any, all }
 
 const test = (name: string, effect: Effect.Effect<void, unknown, Gpu | DeviceArray.ArrayServices>) =>
   it.effect(name, () => Effect.scoped(effect).pipe(Effect.provide(strictHost)))
@@ -74,39 +68,12 @@ describe("Reductions refuse", () => {
     Effect.gen(function*() {
       const x = yield* DeviceArray.zeros([2, 3])
       const one = yield* DeviceArray.sum(x)
-      for (const { name, of } of untyped) {
-        for (const axis of [2, -3, 0.5, NaN, Infinity, "0", null, [0], {}, true, 1n]) {
-          yield* refuses("InvalidRequest", of(x, { axis }), name, "[2, 3]", "no axis")
+      for (const [name, of] of Object.entries(reductions)) {
+        for (const axis of [2, -3, 0.5, NaN, Infinity]) {
+          yield* refuses("InvalidRequest", of(x, { axis }), `DeviceArray.${name}`, "[2, 3]", "no axis")
         }
         yield* refuses("InvalidRequest", of(x, { axis: 2 }), "no axis 2 in the shape [2, 3]", "-2 to 1")
         yield* refuses("InvalidRequest", of(one, { axis: 0 }), "no axis 0 in the shape []")
-      }
-    })
-  )
-
-  test(
-    "options that are none",
-    Effect.gen(function*() {
-      const x = yield* DeviceArray.zeros([2, 3])
-      for (const { name, of } of untyped) {
-        for (const options of [0, 1, "axis", null, true, [0], () => 0, x]) {
-          yield* refuses("InvalidRequest", of(x, options), name)
-        }
-        for (const keepDims of [0, 1, "yes", null, {}]) {
-          yield* refuses("InvalidRequest", of(x, { keepDims }), name, "keepDims")
-        }
-      }
-    })
-  )
-
-  test(
-    "what is no array",
-    Effect.gen(function*() {
-      for (const { lastOf, name, of } of untyped) {
-        for (const array of [undefined, null, 5, "x", [1, 2], { shape: [2] }, Effect.void]) {
-          yield* refuses("InvalidRequest", of(array, { axis: 0 }), name, "device array")
-          yield* refuses("InvalidRequest", lastOf({ axis: 0 })(array), name, "device array")
-        }
       }
     })
   )

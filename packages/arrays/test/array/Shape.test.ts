@@ -1,14 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import { GpuError } from "effect-gpu-pool/GpuError"
 import * as fc from "fast-check"
 import * as Shape from "../../src/array/layout/Shape.ts"
 
 const lengths = fc.integer({ min: 0, max: 3 })
 const shapes = fc.array(lengths, { maxLength: 4 })
-
-/** Passes a value that the types forbid. */
-const untyped = (value: unknown): ReadonlyArray<number> => value as ReadonlyArray<number>
 
 const messageOf = (value: unknown): string => {
   assert(value instanceof GpuError, "it is no error")
@@ -32,32 +29,18 @@ describe("Shape", () => {
     deepStrictEqual(Shape.broadcast("test", [2 ** 20, 1], [1, 2 ** 30]), [2 ** 20, 2 ** 30])
   })
 
-  it("says what is wrong with anything that is no shape", () => {
-    const wrong: ReadonlyArray<readonly [unknown, string]> = [
-      [undefined, "undefined"],
-      [null, "null"],
-      [5, "5"],
-      ["[2]", `"[2]"`],
-      [{ length: 1 }, "an object"],
-      [Object.create(null), "an object"],
-      [Symbol("shape"), "Symbol(shape)"],
-      [new Float32Array(2), "a Float32Array"],
+  it("says what is wrong with a list that is no shape", () => {
+    const wrong: ReadonlyArray<readonly [Shape.Shape, string]> = [
       [[-1], "[-1]"],
       [[1.5], "[1.5]"],
       [[NaN], "[NaN]"],
       [[Infinity], "[Infinity]"],
-      [["2"], `["2"]`],
-      [[2n], "[2n]"],
-      [[Symbol("axis")], "[Symbol(axis)]"],
-      [[null, 2], "[null, 2]"],
-      [Object.assign([], { length: 2 }), "[undefined, undefined]"],
-      [[[2]], "[an array]"],
       [[2 ** 53], "[9007199254740992]"],
       [Array<number>(33).fill(1), "33 axes"],
       [[2 ** 40, 2 ** 40], "2^53"],
       [[0, 2 ** 40, 2 ** 40], "2^53"]
     ]
-    for (const [value, mention] of wrong) assert.include(messageOf(Shape.problem("test", untyped(value))), mention)
+    for (const [value, mention] of wrong) assert.include(messageOf(Shape.problem("test", value)), mention)
   })
 
   it("takes every shape that there can be", () => {
@@ -70,9 +53,8 @@ describe("Shape", () => {
     for (const [axis, expected] of [[0, 0], [2, 2], [-1, 2], [-3, 0], [-0, 0]] as const) {
       deepStrictEqual(Shape.axisOf("test", axis, [2, 3, 4]), expected)
     }
-    const axes: ReadonlyArray<unknown> = [3, -4, 0.5, NaN, undefined, null, "0", 0n, Symbol("axis"), {}, [0]]
-    for (const axis of axes) {
-      assert.include(messageOf(Shape.axisOf("test", axis as number, [2, 3, 4])), "[2, 3, 4]")
+    for (const axis of [3, -4, 0.5, NaN]) {
+      assert.include(messageOf(Shape.axisOf("test", axis, [2, 3, 4])), "[2, 3, 4]")
     }
     assert.include(messageOf(Shape.axisOf("test", 0, [])), "[]")
   })
@@ -82,8 +64,6 @@ describe("Shape", () => {
     deepStrictEqual(Shape.axesOf("test", -1, [2, 3, 4]), [2])
     deepStrictEqual(Shape.axesOf("test", [], [2, 3, 4]), [])
     assert.include(messageOf(Shape.axesOf("test", [2, -1], [2, 3, 4])), "axis 2")
-    for (const axes of [[3], ["0"], "01", null, {}, [[0]]]) {
-      assert.isTrue(isGpuError(Shape.axesOf("test", untyped(axes), [2, 3, 4])))
-    }
+    assert.include(messageOf(Shape.axesOf("test", [3], [2, 3, 4])), "no axis 3")
   })
 })

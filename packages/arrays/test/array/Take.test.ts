@@ -170,7 +170,6 @@ layer(strictHost)("take on the host", (it) => {
       yield* no(DeviceArray.take(x, [[0], [1, 2]]), "ragged")
       yield* no(DeviceArray.take(x, untyped<DeviceArray.DeviceArray<"i32">>(x)), "f32", "astype")
       yield* no(DeviceArray.take(x, [0], { axis: 2 }), "axis 2", "[2, 3]")
-      yield* no(DeviceArray.take(x, [0], { mode: untyped("raise") }), `"raise"`)
       yield* no(DeviceArray.take(none, [0], { axis: 1 }), "axis 1", "[2, 0]")
       yield* no(DeviceArray.take(none, [0], { axis: 1, mode: "wrap" }), "axis 1", "[2, 0]")
       yield* no(DeviceArray.take(none, first, { axis: 1 }), "axis 1", "[2, 0]")
@@ -181,32 +180,12 @@ layer(strictHost)("take on the host", (it) => {
       yield* no(DeviceArray.take(x, deep, { axis: 0 }), "33 axes")
     }))
 
-  it.effect("refuses whatever else a program can pass", () =>
+  it.effect("refuses indices whose memory is not the program's own", () =>
     Effect.gen(function*() {
       const x = yield* DeviceArray.fromHost([1, 2, 3])
-      const garbage: ReadonlyArray<unknown> = [
-        null,
-        undefined,
-        "0",
-        Symbol("0"),
-        1n,
-        () => 0,
-        [undefined],
-        ["0"],
-        new Float32Array(1),
-        new DataView(new ArrayBuffer(4))
-      ]
       const detached = Int32Array.of(0)
       structuredClone(detached.buffer, { transfer: [detached.buffer] })
       yield* no(DeviceArray.take(x, detached), "detached")
-      for (const value of garbage) {
-        yield* no(DeviceArray.take(x, untyped<ReadonlyArray<number>>(value)))
-        yield* no(DeviceArray.take(untyped<typeof x>(value), [0]), "device array")
-        yield* no(DeviceArray.take(x, [0], { axis: untyped(value ?? null) }))
-        if (value !== undefined) yield* no(DeviceArray.take(x, [0], { mode: untyped(value) }))
-      }
-      yield* no(DeviceArray.take(x, [0], untyped<DeviceArray.TakeOptions>(5)), "5")
-      yield* no(DeviceArray.take(x, untyped<ReadonlyArray<number>>({ length: 1 }), {}))
     }))
 
   it.effect("fails on what was released, and gives everything back", () =>

@@ -218,15 +218,6 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* no([0, -1], { dtype: "u32" }, "[1]", "-1", "u32")
       yield* no([NaN], { dtype: "i32" }, "[0]", "NaN")
       yield* no(2 ** 32, { dtype: "u32" }, "4294967296")
-      yield* no([1, "2"], undefined, "[1]", `"2"`)
-      yield* no([1, 2n], undefined, "[1]", "2n")
-      yield* no([1, undefined], undefined, "[1]", "undefined")
-      yield* no(Object.assign([1], { length: 2 }), undefined, "[1]", "undefined")
-      yield* no(Symbol("x"), undefined, "Symbol(x)")
-      yield* no(null, undefined, "null")
-      yield* no(undefined, undefined, "undefined")
-      yield* no({ length: 2 }, undefined, "an object")
-      yield* no([Float32Array.of(1, 2)], undefined, "[0]")
       deepStrictEqual(yield* DeviceArray.toHost(yield* DeviceArray.fromHost([-0], { dtype: "i32" })), Int32Array.of(0))
       deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.fromHost([1e300])), [Infinity])
     }))
@@ -251,42 +242,22 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* no(Uint16Array.of(1), undefined, "Uint16Array", "Uint32Array.from")
       yield* no(BigInt64Array.of(1n), undefined, "BigInt64Array")
       yield* no(new DataView(new ArrayBuffer(8)), undefined, "DataView")
-      yield* no(new ArrayBuffer(8), undefined, "an object")
       yield* no(new Float32Array(new SharedArrayBuffer(8)), undefined, "SharedArrayBuffer")
       yield* no(detached(), undefined, "detached")
-      class Named extends Int32Array {
-        override get [Symbol.toStringTag](): "Int32Array" {
-          return untyped("Float32Array")
-        }
-      }
-      strictEqual((yield* DeviceArray.fromHost(Named.of(1))).dtype, "i32")
     }))
 
-  it.effect("refuse shapes, types and options that do not fit the data", () =>
+  it.effect("refuse shapes and types that do not fit the data", () =>
     Effect.gen(function*() {
       const data = Float32Array.of(1, 2, 3, 4, 5, 6)
       yield* no(data, { shape: [4, 2] }, "[4, 2]", "6 elements")
       yield* no(data, { shape: [4, -1] }, "[4, -1]", "6 elements")
-      yield* no(data, { shape: 6 }, "6")
-      yield* no(data, { shape: ["6"] }, `["6"]`)
       yield* no(data, { dtype: "i32" }, "f32", "i32")
-      yield* no(data, { dtype: "bf16" }, `"bf16"`)
-      yield* no(data, { dtype: null }, "null")
-      yield* no(data, null, "null")
-      yield* no(data, "f32", `"f32"`)
-      yield* no(data, [6], "an array")
       deepStrictEqual((yield* DeviceArray.fromHost(data, untyped({ dtype: "f32" }))).shape, [6])
       deepStrictEqual((yield* DeviceArray.fromHost(5, { shape: [1, -1] })).shape, [1, 1])
     }))
 
-  it.effect("refuse to read what is no array, and more or less than one element as a number", () =>
+  it.effect("refuse to read more or less than one element as a number", () =>
     Effect.gen(function*() {
-      for (const garbage of [undefined, null, 5, "x", {}, Symbol("x"), new Float32Array(2)]) {
-        const x = untyped<DeviceArray.DeviceArray>(garbage)
-        yield* refuses("InvalidRequest", DeviceArray.toHost(x), "toHost")
-        yield* refuses("InvalidRequest", DeviceArray.toNumber(x), "toNumber")
-        yield* refuses("InvalidRequest", DeviceArray.toNested(x), "toNested")
-      }
       const pair = yield* DeviceArray.fromHost([[1, 2]])
       const none = yield* DeviceArray.fromHost([])
       yield* refuses("InvalidRequest", DeviceArray.toNumber(pair), "[1, 2]")
@@ -294,21 +265,14 @@ layer(strictHost)("transfers on the host", (it) => {
       strictEqual(yield* DeviceArray.toNumber(yield* DeviceArray.fromHost([[[5]]])), 5)
     }))
 
-  it.effect("refuse leases that are none, and parts outside them", () =>
+  it.effect("refuse parts outside of leases", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(24)
-      for (const garbage of [undefined, null, {}, 5, new ArrayBuffer(4)]) yield* noLease(garbage, {})
       yield* noLease(lease, { offset: 7 }, "7", "24 bytes")
       yield* noLease(lease, { offset: -1 }, "-1")
       yield* noLease(lease, { offset: 0.5 }, "0.5")
-      yield* noLease(lease, { offset: Symbol("o") }, "Symbol(o)")
       yield* noLease(lease, { shape: [7] }, "[7]", "6 elements")
       yield* noLease(lease, { offset: 1, shape: [2, -1] }, "[2, -1]", "5 elements")
-      yield* noLease(lease, { shape: "6" }, `"6"`)
-      yield* noLease(lease, { dtype: "f8" }, `"f8"`)
-      yield* noLease(lease, 5, "5")
-      const mistaken = DeviceArray.fromLease(untyped<typeof lease>(BufferPool.allocate(24)))
-      yield* refuses("InvalidRequest", mistaken, "fromLease", "an effect was given for a lease")
       yield* Lease.release(lease)
       const x = yield* DeviceArray.fromLease(lease)
       strictEqual((yield* Effect.flip(DeviceArray.toHost(x))).reason._tag, "Released")

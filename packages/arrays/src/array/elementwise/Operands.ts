@@ -5,14 +5,13 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Operation } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
-import { type AnyFunction, arrayProblem } from "../ArrayProblem.ts"
-import { type ArrayOperation, DeviceArray } from "../ArrayValue.ts"
+import type { AnyFunction } from "../ArrayProblem.ts"
+import type { ArrayOperation, DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
@@ -29,8 +28,6 @@ export const plain = (operation: Operation): ArrayOperation => ({
 export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatures: UnarySignatures): F => {
   const name = nameOf(operation)
   const body = (self: DeviceArray): Computed => {
-    const problem = arrayProblem(name, self)
-    if (problem !== undefined) return problem
     const signature = signatures[self.dtype]
     if (signature === undefined) return noSuchTypes(name, self.dtype)
     return apply(operation, [self], signature.operands, signature.result, self.shape)
@@ -46,21 +43,15 @@ export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatu
 export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
   const name = nameOf(operation)
   return (self: Operand, that: Operand): Computed => {
-    const a = typeOf(self) ?? typeOfNumber(self, that)
-    const b = typeOf(that) ?? typeOfNumber(that, self)
-    if (a === undefined || b === undefined) return notOperands(name, [self, that])
+    const [a, b] = [typeBeside(self, that), typeBeside(that, self)]
     const signature = signatures[a][b]
     return signature === undefined ? noSuchTypes(name, a, b) : combine(name, operation, [self, that], signature)
   }
 }
 
-/** The dtype of an array, `undefined` for everything else. */
-export const typeOf = (operand: unknown): DType | undefined =>
-  operand instanceof DeviceArray ? operand.dtype : undefined
-
 /** A number takes the type of the array beside it. */
-const typeOfNumber = (operand: unknown, beside: unknown): DType | undefined =>
-  typeof operand === "number" ? typeOf(beside) : undefined
+const typeBeside = (operand: Operand, beside: Operand): DType =>
+  typeof operand === "number" ? (beside as DeviceArray).dtype : operand.dtype
 
 /** Applies an operation to arrays and numbers, which broadcast. */
 export const combine = (
@@ -84,17 +75,6 @@ export const combine = (
 }
 
 export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
-
-export const notOperands = (name: string, operands: ReadonlyArray<unknown>): GpuError => {
-  const wrong = operands.find((operand) => typeof operand !== "number" && !(operand instanceof DeviceArray))
-  return operands.every((operand) => typeof operand === "number")
-    ? invalidRequest(name, `the operands ${operands.join(", ")} are all numbers`, "Pass at least one device array.")
-    : invalidRequest(
-      name,
-      `an operand is ${formatted(wrong)}`,
-      "Pass device arrays and numbers. An effect that makes an array must be yielded first."
-    )
-}
 
 const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
   invalidRequest(

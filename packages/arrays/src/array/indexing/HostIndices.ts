@@ -3,11 +3,10 @@
  *
  * @internal
  */
-import { formatted } from "effect-gpu-pool/Format"
-import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
-import * as HostData from "effect-gpu-pool/HostData"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type * as Shape from "../layout/Shape.ts"
 import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
+import { allocate, memoryProblem } from "../transfer/TypedArrays.ts"
 import type { Mode } from "./TakeKernel.ts"
 
 /** Positions on an axis, all of them inside. */
@@ -22,7 +21,7 @@ export interface Positions {
  */
 export const positions = (
   operation: string,
-  given: NestedNumbers | ArrayBufferView,
+  given: NestedNumbers | Int32Array | Uint32Array,
   length: number,
   mode: Mode | undefined,
   where: string
@@ -30,8 +29,8 @@ export const positions = (
   const numbers = numbersOf(operation, given)
   if (numbers instanceof GpuError) return numbers
   const { shape } = numbers
-  const buffer = HostData.allocate(numbers.data.length * 4)
-  if (buffer === undefined) return outOfMemory(numbers.data.length * 4)
+  const buffer = allocate(numbers.data.length * 4)
+  if (buffer instanceof GpuError) return buffer
   const data = new Uint32Array(buffer)
   for (let at = 0; at < data.length; at++) {
     const index = numbers.data[at]!
@@ -47,13 +46,10 @@ interface Numbers {
   readonly data: ArrayLike<number>
 }
 
-const numbersOf = (operation: string, given: NestedNumbers | ArrayBufferView): Numbers | GpuError => {
-  if (!(given instanceof Int32Array || given instanceof Uint32Array)) {
-    return parse(operation, given as NestedNumbers, "f64")
-  }
-  const wrong = HostData.bytes(operation, given)
-  return wrong instanceof GpuError ? wrong : { shape: [given.length], data: given }
-}
+const numbersOf = (operation: string, given: NestedNumbers | Int32Array | Uint32Array): Numbers | GpuError =>
+  ArrayBuffer.isView(given)
+    ? memoryProblem(operation, given) ?? { shape: [given.length], data: given }
+    : parse(operation, given, "f64")
 
 const positionOf = (index: number, length: number, mode: Mode | undefined): number | undefined => {
   if (!Number.isSafeInteger(index)) return undefined
@@ -80,7 +76,7 @@ const outside = (
   const name = shape.length === 0 ? "the index" : `index [${coordinates.join("][")}]`
   return invalidRequest(
     operation,
-    `${name} is ${formatted(index)}, outside ${where}`,
+    `${name} is ${index}, outside ${where}`,
     length === 0
       ? "There are no positions to take."
       : Number.isSafeInteger(index)

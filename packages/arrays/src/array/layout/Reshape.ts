@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { type Layout, rowMajor } from "./Layout.ts"
 import * as Shape from "./Shape.ts"
@@ -32,7 +31,7 @@ export const shapeFor = (
   if (open !== -1 && given > 0 && elements % given === 0) shape[open] = elements / given
   return Shape.size(shape) === elements && (open === -1 || given > 0) ? Shape.copy(shape) : invalidRequest(
     operation,
-    `${what} does not fit the shape ${Shape.format(asked)}: it has ${formatted(elements)} elements`,
+    `${what} does not fit the shape ${Shape.format(asked)}: it has ${elements} elements`,
     open === -1
       ? `The lengths must multiply to ${elements}; one of them may be -1, for what is left.`
       : `The lengths beside -1 must divide ${elements}.`

@@ -3,8 +3,6 @@
  *
  * @internal
  */
-import { attempt } from "effect-gpu-pool/ArgumentProblem"
-import { formatted, isArray } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 
 /** The length of each axis. */
@@ -15,7 +13,7 @@ export const maxRank = 32
 
 /** A shape as errors write it: `[2, 3]`. */
 export const format = (shape: Shape): string => {
-  const lengths = Array.from(shape.length > maxRank ? shape.slice(0, maxRank) : shape, formatted)
+  const lengths = shape.slice(0, maxRank)
   return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
@@ -38,15 +36,12 @@ export const equals = (a: Shape, b: Shape): boolean => {
   return true
 }
 
-const isLength = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-
 /** Why a list of lengths is no shape, or `undefined`. */
 export const problem = (operation: string, shape: Shape): GpuError | undefined => {
   const wrong = rankProblem(operation, shape)
   if (wrong !== undefined) return wrong
-  // A loop over the indices, because the methods of an array skip its holes.
-  for (let axis = 0; axis < shape.length; axis++) {
-    if (isLength(shape[axis])) continue
+  for (const length of shape) {
+    if (Number.isSafeInteger(length) && length >= 0) continue
     return invalidRequest(
       operation,
       `the shape ${format(shape)} has an axis that is no whole number, zero or more`,
@@ -56,17 +51,13 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
   return sizeProblem(operation, shape)
 }
 
-/** Why a value is no list that could have one length for each axis, or `undefined`. */
-export const rankProblem = (operation: string, shape: Shape): GpuError | undefined => {
-  if (!isArray(shape)) {
-    return invalidRequest(operation, `the shape is ${formatted(shape)}`, "Pass one length for each axis, as [2, 3].")
-  }
-  return shape.length <= maxRank ? undefined : invalidRequest(
+/** Why a shape has too many axes, or `undefined`. */
+export const rankProblem = (operation: string, shape: Shape): GpuError | undefined =>
+  shape.length <= maxRank ? undefined : invalidRequest(
     operation,
     `the shape ${format(shape)} has ${shape.length} axes, more than ${maxRank}`,
     "Join axes, or drop those of length 1."
   )
-}
 
 /** Why an array would be too large. An empty array may have any lengths that are exact integers. */
 const sizeProblem = (operation: string, shape: Shape): GpuError | undefined =>
@@ -104,11 +95,11 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
 /** An axis counted from the front; negative ones count from the back. The error for a missing axis names `shape`. */
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
-  // Arithmetic on a value that is no number can throw.
-  const index = !Number.isInteger(axis) ? -1 : axis < 0 ? axis + rank : axis + 0
-  return index >= 0 && index < rank ? index : invalidRequest(
+  // Adding 0 turns a negative zero into 0.
+  const index = axis < 0 ? axis + rank : axis + 0
+  return Number.isInteger(index) && index >= 0 && index < rank ? index : invalidRequest(
     operation,
-    `there is no axis ${formatted(axis)} in the shape ${format(shape)}`,
+    `there is no axis ${axis} in the shape ${format(shape)}`,
     rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
 }
@@ -118,15 +109,9 @@ export const axesOf = (
   operation: string,
   axes: number | ReadonlyArray<number>,
   shape: Shape
-): ReadonlyArray<number> | GpuError => attempt(() => distinctAxes(operation, axes, shape))
-
-const distinctAxes = (
-  operation: string,
-  axes: number | ReadonlyArray<number>,
-  shape: Shape
 ): ReadonlyArray<number> | GpuError => {
   const found: Array<number> = []
-  for (const given of isArray(axes) ? axes : [axes as number]) {
+  for (const given of typeof axes === "number" ? [axes] : axes) {
     const axis = axisOf(operation, given, shape)
     if (axis instanceof GpuError) return axis
     if (found.includes(axis)) {

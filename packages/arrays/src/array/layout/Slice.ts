@@ -4,10 +4,7 @@
  * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
  * @since 0.1.0
  */
-import { membersOf } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { format, type Shape } from "./Shape.ts"
 
 /**
@@ -42,28 +39,14 @@ export interface Progression {
 
 const names = ["start", "stop", "step"] as const
 
-const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
-
-/** A copy of a range as it is now, or why a value is no range. @internal */
-export const rangeOf = (operation: string, given: Range): Range | GpuError => {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    return invalidRequest(
-      operation,
-      `${formatted(given)} was given for an axis`,
-      "Pass a position or { start, stop, step } for each axis; {} takes all of it."
-    )
-  }
-  const range = membersOf(operation, given, known)
-  return isGpuError(range) ? range : rangeProblem(operation, range) ?? range
-}
-
-const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
+/** Why a range takes nothing of any axis, or `undefined`. @internal */
+export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
   for (const name of names) {
     const value = range[name]
     if (value === undefined || Number.isSafeInteger(value)) continue
     return invalidRequest(
       operation,
-      `${name} is ${formatted(value)}, no whole number`,
+      `${name} is ${value}, no whole number`,
       "Pass an integer, or leave it out."
     )
   }
@@ -72,7 +55,7 @@ const rangeProblem = (operation: string, range: Range): GpuError | undefined => 
     : undefined
 }
 
-/** The elements of an axis of `length` elements that a range of {@link rangeOf} takes. @internal */
+/** The elements of an axis of `length` elements that a range takes. @internal */
 export const progression = ({ start, step = 1, stop }: Range, length: number): Progression => {
   const forwards = step > 0
   const [least, most] = forwards ? [0, length] : [-1, length - 1]
@@ -90,7 +73,7 @@ export const positionOf = (operation: string, position: number, axis: number, sh
   const index = !Number.isInteger(position) ? -1 : position < 0 ? position + length : position + 0
   return index >= 0 && index < length ? index : invalidRequest(
     operation,
-    `the position ${formatted(position)} is outside axis ${axis} of the shape ${format(shape)}`,
+    `the position ${position} is outside axis ${axis} of the shape ${format(shape)}`,
     length === 0
       ? "The axis has no elements."
       : `Use ${-length} to ${length - 1}, or a range, which is cut to the axis.`

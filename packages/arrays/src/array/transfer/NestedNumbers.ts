@@ -4,12 +4,10 @@
  * @since 0.1.0
  */
 import * as DType from "effect-gpu-pool/DType"
-import { formatted, isArray } from "effect-gpu-pool/Format"
-import { GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
-import * as HostData from "effect-gpu-pool/HostData"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { holds } from "../../kernels/expression/Expression.ts"
-import { elementHint } from "../ArrayProblem.ts"
 import * as Shape from "../layout/Shape.ts"
+import { allocate } from "./TypedArrays.ts"
 
 /**
  * A number, or arrays of numbers nested one level an axis: `[[1, 2, 3], [4, 5, 6]]` has the shape `[2, 3]`.
@@ -37,7 +35,7 @@ export interface Numbers {
 const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuError => {
   const shape: Array<number> = []
   let value: NestedNumbers | undefined = nested
-  while (isArray(value)) {
+  while (typeof value === "object") {
     if (shape.length === Shape.maxRank) {
       return invalidRequest(
         operation,
@@ -49,6 +47,12 @@ const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuErr
     value = value[0]
   }
   return Shape.problem(operation, shape) ?? shape
+}
+
+/** The advice for a number that an element type cannot represent. @internal */
+export const elementHint = (value: number): string => {
+  if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`
+  return `Use a type that holds it, as { dtype: "f32" }${Number.isInteger(value) ? "." : ", or round it."}`
 }
 
 const place = (path: ReadonlyArray<number>): string => `[${path.join("][")}]`
@@ -69,36 +73,32 @@ class Reader {
   }
 
   /** Reads the value at the path. Returns what is wrong with it, if anything. */
-  read(value: unknown): GpuError | undefined {
+  read(value: NestedNumbers): GpuError | undefined {
     const axis = this.#path.length
     if (axis === this.#shape.length) return this.#number(value)
     const length = this.#shape[axis]!
-    if (!Array.isArray(value) || value.length !== length) return this.#ragged(value, length)
+    if (typeof value === "number" || value.length !== length) return this.#ragged(value, length)
     for (let index = 0; index < length; index++) {
       this.#path.push(index)
-      const problem = this.read(value[index])
+      const problem = this.read(value[index]!)
       if (problem !== undefined) return problem
       this.#path.pop()
     }
     return undefined
   }
 
-  #number(value: unknown): GpuError | undefined {
-    if (Array.isArray(value)) return this.#ragged(value, undefined)
-    if (typeof value === "number" && holds(this.#dtype, value)) {
+  #number(value: NestedNumbers): GpuError | undefined {
+    if (typeof value === "object") return this.#ragged(value, undefined)
+    if (holds(this.#dtype, value)) {
       this.#data[this.#count++] = value
       return undefined
     }
     const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
-    return invalidRequest(
-      this.#operation,
-      `${where} is ${formatted(value)}, no ${this.#dtype}`,
-      elementHint(value, "Pass numbers, in arrays nested one level an axis.")
-    )
+    return invalidRequest(this.#operation, `${where} is ${value}, no ${this.#dtype}`, elementHint(value))
   }
 
-  #ragged(value: unknown, length: number | undefined): GpuError {
-    const found = Array.isArray(value) ? `an array of ${value.length}` : formatted(value)
+  #ragged(value: NestedNumbers, length: number | undefined): GpuError {
+    const found = typeof value === "object" ? `an array of ${value.length}` : String(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(
       this.#operation,
@@ -119,9 +119,8 @@ export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DTy
   const shape = shapeOf(operation, nested)
   if (shape instanceof GpuError) return shape
   const elements = Shape.size(shape)
-  const bytes = elements * DType.byteSize(dtype)
-  const buffer = HostData.allocate(bytes)
-  if (buffer === undefined) return outOfMemory(bytes)
+  const buffer = allocate(elements * DType.byteSize(dtype))
+  if (buffer instanceof GpuError) return buffer
   const numbers = { shape, data: DType.viewUnsafe(dtype, buffer, 0, elements) }
   return new Reader(operation, dtype, numbers).read(nested) ?? numbers
 }

@@ -8,12 +8,11 @@ import { BufferPools, type Pools } from "effect-gpu-pool/BufferPools"
 import * as DType from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { ChunkOptions } from "effect-gpu-pool/Transfers"
-import { validated } from "effect-gpu-pool/Validated"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { arrayProblem, isDataFirst } from "../ArrayProblem.ts"
+import { isDataFirst } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
 import * as FreshArray from "../FreshArray.ts"
 import { evaluateCopy } from "../fusion/Evaluation.ts"
@@ -78,14 +77,7 @@ export const to: {
     device: string,
     options?: ChunkOptions
   ): Effect.Effect<DeviceArray<D>, GpuError, BufferPools | Scope.Scope> =>
-    BufferPools.use((pools) =>
-      validated(
-        "DeviceArray.to",
-        (operation) =>
-          arrayProblem(operation, self) ??
-            moved(operation, pools, self, device, options)
-      )
-    )
+    BufferPools.use((pools) => moved("DeviceArray.to", pools, self, device, options))
 )
 
 const moved = <D extends DType.DType>(

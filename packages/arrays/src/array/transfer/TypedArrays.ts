@@ -1,11 +1,10 @@
 /**
- * Typed arrays of the program: the element type that each class stands for.
+ * Typed arrays of the program: the element type that each class stands for, and their memory.
  *
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { withArticle } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
 
 const dtypes: { readonly [name: string]: DType } = {
   Float32Array: "f32",
@@ -15,22 +14,37 @@ const dtypes: { readonly [name: string]: DType } = {
   Float64Array: "f64"
 }
 
-const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)?.get
-
-/** The name of a typed array's built-in class, also for subclasses and other realms. */
-const className = (view: ArrayBufferView): string => {
-  const name: unknown = tag?.call(view)
-  return typeof name === "string" ? name : "DataView"
-}
-
 /** The element type of a typed array; InvalidRequest for classes whose elements no device has. */
 export const dtypeOf = (operation: string, view: ArrayBufferView): DType | GpuError => {
-  const name = className(view)
+  // That of the built-in class, also for subclasses and other realms.
+  const name = String(Reflect.get(view, Symbol.toStringTag))
   return dtypes[name] ?? invalidRequest(
     operation,
-    `the data is ${withArticle(name)}, whose elements are of no type that devices have`,
+    `the class of the data is ${name}, whose elements are of no type that devices have`,
     name.startsWith("Big") || name === "DataView"
       ? `Pass one of ${Object.keys(dtypes).join(", ")}, or an array of numbers.`
       : "Convert it: Float32Array.from(data), Int32Array.from(data) or Uint32Array.from(data)."
   )
+}
+
+/** Why the memory of a typed array cannot be copied, or `undefined`. */
+export const memoryProblem = (operation: string, { buffer }: ArrayBufferView): GpuError | undefined => {
+  if (!(buffer instanceof ArrayBuffer)) {
+    return invalidRequest(operation, "the data is over a SharedArrayBuffer", "Pass a copy of it, as slice() makes one.")
+  }
+  // `detached` came with ES2024, later than the library's target.
+  return (buffer as { readonly detached?: boolean }).detached !== true ? undefined : invalidRequest(
+    operation,
+    "the data's ArrayBuffer is detached",
+    "Use it before it is transferred elsewhere, or while the mapping lasts that it belongs to."
+  )
+}
+
+/** Zeroed memory of the program, or the error when it has none left, for which V8 throws a RangeError. */
+export const allocate = (bytes: number): ArrayBuffer | GpuError => {
+  try {
+    return new ArrayBuffer(bytes)
+  } catch {
+    return outOfMemory(bytes)
+  }
 }
