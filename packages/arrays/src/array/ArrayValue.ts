@@ -6,10 +6,10 @@
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import { LeaseHolder } from "effect-gpu-pool/LeaseHolder"
-import { inOneLine, showing, state } from "effect-gpu-pool/Showing"
 import * as Pipeable from "effect/Pipeable"
 import type * as Scope from "effect/Scope"
 import type { Expr } from "../kernels/Expr.ts"
+import { printed } from "../kernels/Printed.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Shape from "./layout/Shape.ts"
 
@@ -86,12 +86,17 @@ export class DeviceArray<out D extends DType = DType> extends Pipeable.Class imp
   }
 }
 
-showing<DeviceArray>(({ dtype, lease, pending, shape }) =>
-  inOneLine("DeviceArray", undefined, [
-    `${dtype} ${Shape.format(shape)}`,
-    pending !== undefined ? "recorded" : lease?.ended === undefined ? undefined : state(lease.ended, undefined)
-  ])
-)(DeviceArray.prototype)
+const endings = {
+  released: "released",
+  scopeClosed: "released: its scope closed",
+  poolClosed: "released: its pool closed",
+  parentReleased: "released: the memory under it ended"
+}
+
+printed(DeviceArray.prototype, ({ dtype, lease, pending, shape }) => {
+  const state = pending !== undefined ? ", recorded" : lease?.ended === undefined ? "" : `, ${endings[lease.ended]}`
+  return `DeviceArray(${dtype} ${Shape.format(shape)}${state})`
+})
 
 /**
  * An operation on the elements of arrays: one object for each, made once, since it is the key of cached kernels. It always has the

@@ -5,16 +5,12 @@
  * @see pyopencl.elementwise.ElementwiseKernel
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
-import { formatted } from "effect-gpu-pool/Format"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
-import { answerOf, declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
-import { generate, maker } from "./GeneratedElementwise.ts"
+import { declarationProblem, inputOf } from "./expression/Declaration.ts"
+import { generate } from "./GeneratedElementwise.ts"
 
 /**
  * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
@@ -139,43 +135,13 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
 export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   options: ElementwiseOptions<Args>
 ): Kernel.Kernel<Args> => {
-  const operation = operationOf(maker, options?.name)
-  const outputs = optionsProblem(operation, options, known) ??
-    declarationProblem(operation, options?.name, options?.args) ?? outputsOf(operation, options)
-  if (!isGpuError(outputs)) return generate({ ...options, outputs })
-  return Kernel.define({
-    name: options?.name,
-    args: Array.isArray(options?.args) ? options.args : [] as never,
-    body: {},
-    workgroupSize: options?.workgroupSize,
-    problem: outputs
-  })
-}
-
-const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>>({
-  name: true,
-  args: true,
-  outputs: true,
-  workgroupSize: true
-})
-
-/** The result of the program's function, which may be anything. */
-const outputsOf = <Args extends ReadonlyArray<NumericArgument>>(
-  operation: string,
-  options: ElementwiseOptions<Args>
-): Readonly<Record<string, Expr.Expr | undefined>> | GpuError => {
+  const { args, name, outputs, workgroupSize } = options
+  const problem = declarationProblem(name, args)
+  if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
   const inputs = Object.fromEntries(
-    options.args.flatMap((argument) =>
+    args.flatMap((argument) =>
       argument._tag === "VectorArg" && argument.access === "write" ? [] : [[argument.name, inputOf(argument)]]
     )
   )
-  const answered = answerOf(operation, "outputs", () => options.outputs(inputs as Inputs<Args>))
-  if (isGpuError(answered)) return answered
-  return typeof answered === "object" && answered !== null
-    ? answered as Readonly<Record<string, Expr.Expr | undefined>>
-    : invalidRequest(
-      operation,
-      `its function outputs answered ${formatted(answered)}`,
-      "Return an object with an expression for each output, by its name."
-    )
+  return generate({ ...options, outputs: outputs(inputs as Inputs<Args>) })
 }

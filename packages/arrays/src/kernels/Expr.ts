@@ -10,21 +10,10 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { withArticle } from "effect-gpu-pool/Format"
 import { invalidRequest } from "effect-gpu-pool/GpuError"
 import { type ExprType, type Operation, operations } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
-import {
-  above,
-  apply,
-  applyAs,
-  constantOf,
-  type Expr,
-  isExpression,
-  isExprType,
-  make,
-  wrong
-} from "./expression/Expression.ts"
+import { above, apply, applyAs, constantOf, type Expr, isExpression, make, wrong } from "./expression/Expression.ts"
 import { floorDivideOf, remainderOf } from "./expression/FlooredDivision.ts"
 
 export type { ExprType } from "effect-gpu-pool/Operation"
@@ -258,17 +247,7 @@ export const isExpr = (u: unknown): u is Expr => isExpression(u)
  * @since 0.1.0
  */
 export const constant = <T extends ExprType>(type: T, value: T extends "bool" ? boolean : number): Expr<T> =>
-  isExprType(type) ? constantOf("Expr.constant", type, value) : unknownType("Expr.constant", type)
-
-const unknownType = <T extends ExprType>(name: string, type: T): Expr<T> =>
-  wrong(
-    type,
-    invalidRequest(
-      name,
-      typeof type === "string" ? `there is no type ${JSON.stringify(type)}` : `the type is ${withArticle(typeof type)}`,
-      `Use "f32", "i32", "u32", "f16", "f64" or "bool".`
-    )
-  )
+  constantOf("Expr.constant", type, value)
 
 /**
  * The index of the item, from 0 up to the number of items of the dispatch minus one. It does not include the offsets of
@@ -322,22 +301,16 @@ export const at: {
   (index: Operand<"u32">): <T extends DType>(element: Expr<T>) => Expr<T>
   <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T>
 } = dual(2, <T extends DType>(element: Expr<T>, index: Operand<"u32">): Expr<T> => {
-  const node = isExpression(element) ? element.node : undefined
-  if (node !== undefined && element.problem !== undefined) return element
-  if (node?._tag !== "Element" || node.at._tag === "Inside") {
+  const { node } = element
+  if (element.problem !== undefined) return element
+  if (node._tag !== "Element" || node.at._tag === "Inside") {
     return wrong(
-      node === undefined ? "f32" as T : element.type,
+      element.type,
       invalidRequest("Expr.at", "the first operand is no element of a vector", "Use an argument that is a vector.")
     )
   }
-  const position = isExpression(index) ? index : constantOf("Expr.at", "u32", index)
+  const position = typeof index === "number" ? constantOf("Expr.at", "u32", index) : index
   if (position.problem !== undefined) return wrong(element.type, position.problem)
-  if (position.type !== "u32") {
-    return wrong(
-      element.type,
-      invalidRequest("Expr.at", `the index is ${position.type}`, `Cast it: Expr.astype(index, "u32").`)
-    )
-  }
   const clamped = { _tag: "Clamped", withOffset: node.at.withOffset, index: position } as const
   return above("Expr.at", element.type, { ...node, at: clamped }, [position])
 })
@@ -368,8 +341,7 @@ export const astype: {
   <T extends ExprType>(self: Expr, type: T): Expr<T>
 } = dual(
   2,
-  <T extends ExprType>(self: Expr, type: T): Expr<T> =>
-    isExprType(type) ? apply("astype", [self], type) as Expr<T> : unknownType("Expr.astype", type)
+  <T extends ExprType>(self: Expr, type: T): Expr<T> => apply("astype", [self], type) as Expr<T>
 )
 
 /**

@@ -4,28 +4,24 @@
  * @see pyopencl.reduction.ReductionKernel
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
-import { fixedList } from "effect-gpu-pool/Kernel"
-import { showingKernel } from "effect-gpu-pool/KernelLine"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { validated } from "effect-gpu-pool/Validated"
+import * as Kernel from "effect-gpu-pool/Kernel"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
 import type * as Expr from "./Expr.ts"
-import { answerOf, noKernel, operationOf } from "./expression/Declaration.ts"
+import { operationOf } from "./expression/Declaration.ts"
 import { ownVectorsOf } from "./expression/Inspection.ts"
+import { printed } from "./Printed.ts"
 import {
   combineOf,
   componentsOf,
   declaredInputs,
-  expressionOf,
   type InputArgument,
   neutralProblem,
   stateOf as checkedState,
@@ -34,7 +30,7 @@ import {
 } from "./reduction/Definition.ts"
 import * as Reduction from "./reduction/Reduction.ts"
 import { runProblem } from "./reduction/RunArguments.ts"
-import { type Component, gathered, type StateExprs } from "./reduction/State.ts"
+import { type Combine, type Component, gathered, type StateExprs } from "./reduction/State.ts"
 
 export type { InputArgument } from "./reduction/Definition.ts"
 
@@ -166,11 +162,10 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
 export const make = <const Args extends ReadonlyArray<InputArgument>, D extends DType>(
   options: ReductionOptions<Args, D>
 ): ReductionKernel<Args, PooledBuffer> => {
-  const operation = operationOf("ReductionKernel.make", options?.name)
-  return define(operation, options, known, ([lease]) => lease!, (inputs) => {
-    const answer = answerOf(operation, "map", () => options.map(inputs, Reduction.position))
-    const mapped = expressionOf(operation, "map", answer)
-    return isGpuError(mapped) ? mapped : {
+  const operation = operationOf("ReductionKernel.make", options.name)
+  return define(operation, options, ([lease]) => lease!, (inputs) => {
+    const mapped = options.map(inputs, Reduction.position)
+    return mapped.problem ?? {
       state: [{ name: "", dtype: mapped.type, neutral: options.neutral }],
       map: [mapped],
       combine: ([a], [b]) => [options.combine(a as Expr.Expr<D>, b as Expr.Expr<D>)]
@@ -290,21 +285,17 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
 export const makeState = <const Args extends ReadonlyArray<InputArgument>, const S extends State>(
   options: StateOptions<Args, S>
 ): ReductionKernel<Args, { readonly [K in keyof S]: PooledBuffer }> => {
-  const operation = operationOf("ReductionKernel.makeState", options?.name)
+  const operation = operationOf("ReductionKernel.makeState", options.name)
   // Read once: the program may change its object later.
-  const names = Object.keys(options?.state ?? {})
+  const names = Object.keys(options.state)
   const recordOf = <A>(list: ReadonlyArray<A>) => Object.fromEntries(names.map((name, index) => [name, list[index]!]))
   const resultOf = (leases: ReadonlyArray<PooledBuffer>) =>
     recordOf(leases) as { readonly [K in keyof S]: PooledBuffer }
-  return define(operation, options, knownOfState, resultOf, (inputs) => {
+  return define(operation, options, resultOf, (inputs) => {
     const state = componentsOf(operation, options.state, options.neutral)
     if (isGpuError(state)) return state
-    const listOf = (answer: unknown): ReadonlyArray<unknown> =>
-      state.map(({ name }) => typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined)
-    const answers = answerOf(operation, "map", () => listOf(options.map(inputs, Reduction.position)))
-    const map = isGpuError(answers)
-      ? answers
-      : checkedState(operation, "map", state, answers as ReadonlyArray<unknown>)
+    const listOf = (answer: StateOf<S>): StateExprs => state.map(({ name }) => answer[name]!)
+    const map = checkedState(operation, "map", state, listOf(options.map(inputs, Reduction.position)))
     return isGpuError(map) ? map : {
       state,
       map,
@@ -313,40 +304,31 @@ export const makeState = <const Args extends ReadonlyArray<InputArgument>, const
   })
 }
 
-const named = { name: true, args: true, map: true, combine: true, neutral: true, commutative: true } as const
-
-const known = KnownOptions.of<ReductionOptions<ReadonlyArray<InputArgument>, DType>>(named)
-
-const knownOfState = KnownOptions.of<StateOptions<ReadonlyArray<InputArgument>, State>>({ ...named, state: true })
-
 /** The common form of both kinds of definitions; `combine` is not checked yet. */
 interface Parts {
   readonly state: ReadonlyArray<Component>
   readonly map: StateExprs
-  readonly combine: (a: StateExprs, b: StateExprs) => ReadonlyArray<unknown>
+  readonly combine: Combine
 }
 
 const define = <Args extends ReadonlyArray<InputArgument>, Result>(
   operation: string,
   options: { readonly name: string; readonly args: Args; readonly commutative?: boolean | undefined },
-  known: KnownOptions.KnownOptions,
   resultOf: (leases: ReadonlyArray<PooledBuffer>) => Result,
   partsOf: (inputs: Inputs<Args>) => Parts | GpuError
 ): ReductionKernel<Args, Result> => {
-  const inputs = optionsProblem(operation, options, known) ?? declaredInputs(operation, options?.name, options?.args)
+  const inputs = declaredInputs(operation, options.name, options.args)
   const parts = isGpuError(inputs) ? inputs : partsOf(inputs)
   const reduction = isGpuError(parts) ? parts : reductionOf(operation, options, parts)
-  return shownKernel<ReductionKernel<Args, Result>>({
-    name: options?.name,
-    args: fixedList(options?.args),
-    problem: isGpuError(reduction) ? reduction : undefined,
-    reduction,
-    own: isGpuError(parts) ? new Set() : ownVectorsOf(parts.map),
-    resultOf
-  })
+  const problem = isGpuError(reduction) ? reduction : undefined
+  // It prints as a kernel of the same arguments.
+  const kernel = Kernel.define({ name: options.name, args: options.args, body: {}, problem })
+  const own = isGpuError(parts) ? new Set<string>() : ownVectorsOf(parts.map)
+  return printed(
+    { name: kernel.name, args: kernel.args, problem, reduction, own, resultOf },
+    () => `Reduction${kernel}`
+  )
 }
-
-const shownKernel = showingKernel<ReductionKernel>("ReductionKernel")
 
 const reductionOf = (
   operation: string,
@@ -410,17 +392,11 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, Result>(
   args: DispatchArguments<Args>,
   count: number
 ): Effect.Effect<Result, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  validated("ReductionKernel.run", () => {
-    const reduction = kernel?.reduction
+  Effect.suspend(() => {
+    const { reduction } = kernel
     if (isGpuError(reduction)) return reduction
-    if (!(reduction instanceof Reduction.Reduction)) {
-      return noKernel("ReductionKernel.run", kernel, "ReductionKernel.make or makeState")
-    }
-    const operation = operationOf("ReductionKernel.run", kernel.name)
-    const problem = runProblem(operation, kernel.args, kernel.own, args, count)
-    if (problem !== undefined) {
-      return problem
-    }
+    const problem = runProblem(operationOf("ReductionKernel.run", kernel.name), kernel.args, kernel.own, args, count)
+    if (problem !== undefined) return problem
     const rows = { rows: 1, length: count, neighbours: "positions" } as const
     return Effect.map(Reduction.run(reduction, args, rows), kernel.resultOf)
   })

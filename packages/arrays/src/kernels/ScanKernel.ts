@@ -5,28 +5,24 @@
  * @see pyopencl.scan.GenericScanKernel
  * @since 0.1.0
  */
-import { optionsProblem } from "effect-gpu-pool/ArgumentProblem"
 import type { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
-import { fixedList } from "effect-gpu-pool/Kernel"
-import { showingKernel } from "effect-gpu-pool/KernelLine"
-import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { validated } from "effect-gpu-pool/Validated"
-import type * as Effect from "effect/Effect"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
 import type * as Expr from "./Expr.ts"
-import { answerOf, noKernel, operationOf } from "./expression/Declaration.ts"
+import { operationOf } from "./expression/Declaration.ts"
 import { ownVectorsOf } from "./expression/Inspection.ts"
 import { substitute } from "./expression/Substitution.ts"
+import { printed } from "./Printed.ts"
 import {
   combineOf,
   declaredInputs,
-  expressionOf,
   type InputArgument,
   neutralProblem,
   togetherProblem,
@@ -160,42 +156,28 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   options: ScanOptions<Args, D, O>
 ): ScanKernel<Args, O> => {
   const scan = scanOf(options)
-  return shownKernel<ScanKernel<Args, O>>({
-    name: options?.name,
-    args: fixedList(options?.args),
-    dtype: (isGpuError(scan) ? "f32" : scan.dtype) as O,
-    problem: isGpuError(scan) ? scan : undefined,
-    scan,
-    own: isGpuError(scan) ? new Set() : ownVectorsOf(scan.expressions)
-  })
+  const problem = isGpuError(scan) ? scan : undefined
+  // It prints as a kernel of the same arguments.
+  const kernel = Kernel.define({ name: options.name, args: options.args, body: {}, problem })
+  const dtype = (isGpuError(scan) ? "f32" : scan.dtype) as O
+  const own = isGpuError(scan) ? new Set<string>() : ownVectorsOf(scan.expressions)
+  return printed({ name: kernel.name, args: kernel.args, dtype, problem, scan, own }, () => `Scan${kernel}`)
 }
-
-const shownKernel = showingKernel<ScanKernel>("ScanKernel")
-
-const known = KnownOptions.of<ScanOptions<ReadonlyArray<InputArgument>, DType, DType>>({
-  name: true,
-  args: true,
-  map: true,
-  combine: true,
-  neutral: true,
-  output: true
-})
 
 const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType>(
   options: ScanOptions<Args, D, O>
 ): Scan.Scan | GpuError => {
-  const operation = operationOf("ScanKernel.make", options?.name)
-  const inputs = optionsProblem(operation, options, known) ?? declaredInputs(operation, options?.name, options?.args)
-  if (isGpuError(inputs)) return inputs
   const { args, combine, map, name, neutral, output } = options
-  const mapped = expressionOf(operation, "map", answerOf(operation, "map", () => map(inputs, position)))
-  if (isGpuError(mapped)) return mapped
+  const operation = operationOf("ScanKernel.make", name)
+  const inputs = declaredInputs(operation, name, args)
+  if (isGpuError(inputs)) return inputs
+  const mapped = map(inputs, position)
+  if (mapped.problem !== undefined) return mapped.problem
   const state = { name: "", dtype: mapped.type, neutral }
   const [own] = gathered([state]) as readonly [Expr.Expr<D>]
-  const answer = output === undefined ? own : answerOf(operation, "output", () => output(own, inputs, position))
-  const result = expressionOf(operation, "output", answer)
-  if (isGpuError(result)) return result
-  const problem = usesProblem(operation, "map", [mapped], args) ?? neutralProblem(operation, [state]) ??
+  const result: Expr.Expr<DType> = output === undefined ? own : output(own, inputs, position)
+  const problem = result.problem ?? usesProblem(operation, "map", [mapped], args) ??
+    neutralProblem(operation, [state]) ??
     usesProblem(operation, "output", [result], args, [own])
   const combineStates = problem ??
     combineOf(operation, [state], ([a], [b]) => [combine(a as Expr.Expr<D>, b as Expr.Expr<D>)])
@@ -223,8 +205,6 @@ export interface ScanRunOptions {
   /** Leaves an element's own value out of its result, so that the first is the neutral value. Default: false. */
   readonly exclusive?: boolean | undefined
 }
-
-const knownOfRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
 
 /**
  * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. Intermediate memory
@@ -266,12 +246,9 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, D extends D
   count: number,
   options?: ScanRunOptions
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
-  validated("ScanKernel.run", () => {
-    const scan = kernel?.scan
+  Effect.suspend(() => {
+    const { scan } = kernel
     if (isGpuError(scan)) return scan
-    if (!(scan instanceof Scan.Scan)) return noKernel("ScanKernel.run", kernel, "ScanKernel.make")
-    const operation = operationOf("ScanKernel.run", kernel.name)
-    return optionsProblem(operation, options, knownOfRun) ??
-      runProblem(operation, kernel.args, kernel.own, args, count) ??
+    return runProblem(operationOf("ScanKernel.run", kernel.name), kernel.args, kernel.own, args, count) ??
       Scan.run(scan, args, count, options?.exclusive ?? false)
   })

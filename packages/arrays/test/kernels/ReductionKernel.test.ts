@@ -92,17 +92,7 @@ const definition = {
 const definitions: Readonly<Record<string, readonly [change: object, message: RegExp]>> = {
   "a vector that it may write": [{ args: [VectorArg("f32", "x")] }, /it may write its argument "x". Declare .*"read"/],
   "a name that no language accepts": [{ name: "a sum" }, /"a sum" in kernel .* is no name that every language accepts/],
-  "no name": [{ name: undefined }, /undefined was given for .*name/],
   "an argument that hides a function": [{ args: [x, ScalarArg("u32", "min")] }, /"min" hides a function/],
-  "a map that answers a number": [{ map: () => 1 }, /map returned 1, no expression/],
-  "a map that answers a truth value": [
-    { map: ({ x }: Inputs) => Expr.less(x, 0) },
-    /map returned a bool. Cast it: Expr.astype\(value, "u32"\)/
-  ],
-  "a map that throws": [
-    { map: ({ y }: { y: Inputs }) => y.x },
-    /map threw TypeError: .* called once, when the kernel is defined/
-  ],
   "a map of another kernel's arguments": [
     { map: () => Expression.make("f32", { _tag: "Scalar", name: "other" }) },
     /map uses the argument "other", which it does not get. Use the expressions/
@@ -111,27 +101,17 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
     { map: ({ x }: Inputs) => Expr.add(x, Expr.astype(x, "u32") as never) },
     /the operands are f32, u32/
   ],
-  "no neutral value": [{ neutral: undefined }, /the neutral value is undefined, which is not an f32/],
   "a neutral value that the type does not hold": [
     { map: () => Expr.constant("u32", 1), neutral: -1 },
-    /the neutral value is -1, which is not a u32/
+    /the neutral value is -1, which is no u32/
   ],
   "a combine of another type": [
     { combine: (a: Expr.Expr<"f32">) => Expr.astype(a, "i32") },
-    /combine returned an i32, and the state is f32. Cast it: Expr.astype\(value, "f32"\)/
+    /combine returned an expression of i32, and the state is f32. Cast it: Expr.astype\(value, "f32"\)/
   ],
   "a combine that answers a truth value": [
     { combine: (a: Expr.Expr<"f32">, b: Expr.Expr<"f32">) => Expr.less(a, b) },
-    /combine returned a bool/
-  ],
-  "a combine that answers nothing": [{ combine: () => undefined }, /combine returned nothing, no expression/],
-  "a combine that throws": [
-    {
-      combine: () => {
-        throw new RangeError("too far")
-      }
-    },
-    /combine threw RangeError: too far/
+    /combine returned an expression of bool/
   ],
   "a combine that uses an argument": [
     {
@@ -215,13 +195,12 @@ describe("a mistake in a definition", () => {
 
   it.effect("names the value of a state", () =>
     Effect.gen(function*() {
-      yield* refused(runBoth({ neutral: { low: 0, high: NaN } }), /the neutral value for "high" is NaN, .* not a u32/)
-      yield* refused(runBoth({ neutral: 0 }), /the neutral value for "low" is undefined/)
-      yield* refused(runBoth({ map: () => ({ low: Expr.index, high: Expr.index }) }), /map returned a u32 for "low"/)
-      yield* refused(runBoth({ map: () => 7 }), /map returned nothing for "low"/)
-      yield* refused(runBoth({ combine: () => ({}) }), /combine returned nothing for "low"/)
+      yield* refused(runBoth({ neutral: { low: 0, high: NaN } }), /the neutral value for "high" is NaN, .* no u32/)
+      yield* refused(
+        runBoth({ map: () => ({ low: Expr.index, high: Expr.index }) }),
+        /map returned an expression of u32 for "low"/
+      )
       yield* refused(runBoth({ state: {} }), /its state has no value/)
-      yield* refused(runBoth({ state: { low: "bf16" } }), /the type of the value "low" is "bf16"/)
       const { high } = yield* runBoth({})
       strictEqual(high.size, 4)
     }).pipe(Effect.scoped, Effect.provide(layer())))
@@ -267,24 +246,10 @@ describe("a mistake in a definition", () => {
       deepStrictEqual(calls, all)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
-  it.effect("is told where what a function answers throws when it is looked at", () =>
+  it.effect("is an output of something else", () =>
     Effect.gen(function*() {
-      const trap = Object.defineProperty({}, "low", {
-        get: () => {
-          throw new RangeError("looked at")
-        }
-      })
-      yield* refused(runBoth({ map: () => trap }), /map threw RangeError: looked at/)
-      yield* refused(runBoth({ combine: () => trap }), /combine threw RangeError: looked at/)
-      yield* refused(runBoth({ neutral: { low: Object.create(null), high: 0 } }), /value for "low" is an object/)
-    }).pipe(Effect.scoped, Effect.provide(layer())))
-
-  it.effect("is an output that is no number, or of something else", () =>
-    Effect.gen(function*() {
-      const positive = { output: (scanned: Expr.Expr<"f32">) => Expr.greater(scanned, 0) }
       const stray = { output: () => Expression.make("f32", { _tag: "Scalar", name: "other" }) }
       const lease = yield* BufferPool.allocate(4)
-      yield* refused(ScanKernel.run(scanOf(positive), { x: lease }, 1), /output returned a bool. .*Expr.astype/)
       yield* refused(ScanKernel.run(scanOf(stray), { x: lease }, 1), /output uses the argument "other"/)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
@@ -304,10 +269,7 @@ describe("a mistake in a run", () => {
         [{ x: { buffer: lease, offset: 400 } }, 601, /601 elements from offset 400 .* at most 600/],
         [{ x: { buffer: lease, offset: 2000 } }, 1, /exceed its 1000 elements. .* at most 0/],
         [{ x: { buffer: lease, offset: -1 } }, 1, /offset -1 of argument "x" is outside/],
-        [{ x: lease, y: lease }, 1, /it has no argument "y". Its arguments are x/],
-        [{}, 0, /there is no value for the argument "x"/],
-        [null, 1, /the arguments are null/],
-        [7, 1, /the arguments are 7/]
+        [{}, 1, /argument "x" is missing/]
       ]
       for (const [args, count, message] of given) {
         yield* refused(ReductionKernel.run(tail, args as { readonly x: typeof lease }, count), message)
@@ -316,21 +278,6 @@ describe("a mistake in a run", () => {
       const gone = [ReductionKernel.run(sum, { x: released }, 9), ScanKernel.run(cumsum, { x: released }, 9)]
       for (const run of gone) strictEqual((yield* reasonOf<unknown, Services>(run))._tag, "Released")
       yield* hasStats({ activeBlocks: 1 })
-    }).pipe(Effect.scoped, Effect.provide(layer())))
-
-  it.effect("is no kernel", () =>
-    Effect.gen(function*() {
-      for (const kernel of [undefined, null, {}, "sum"]) {
-        const none: unknown = kernel
-        yield* refused(
-          ReductionKernel.run(none as typeof sum, { x: none as never }, 1),
-          / was given for a kernel\. Pass what /
-        )
-        yield* refused(
-          ScanKernel.run(none as typeof cumsum, { x: none as never }, 1),
-          / was given for a kernel\. Pass what /
-        )
-      }
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it("is seen by the compiler where it can be", () => {

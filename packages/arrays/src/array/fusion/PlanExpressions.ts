@@ -4,10 +4,10 @@
  *
  * @internal
  */
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { isFloat } from "effect-gpu-pool/Operation"
-import type { PooledBuffer } from "effect-gpu-pool/PooledBuffer"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
 import * as Indexing from "./Indexing.ts"

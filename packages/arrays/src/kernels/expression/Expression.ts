@@ -4,12 +4,11 @@
  *
  * @since 0.1.0
  */
-import { type DType, isDType } from "effect-gpu-pool/DType"
-import { formatted, line, withArticle } from "effect-gpu-pool/Format"
+import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "effect-gpu-pool/Operation"
-import { inOneLine, showing } from "effect-gpu-pool/Showing"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
+import { printed } from "../Printed.ts"
 
 /**
  * An expression of type `T`: plain data, computed once per item of a kernel.
@@ -87,13 +86,10 @@ class Expression<out T extends ExprType> implements Expr<T>, Pipeable {
 }
 
 // Without its operands, which may be thousands.
-showing<Expression<ExprType>>(({ depth, node, problem, type }) =>
-  inOneLine("Expr", undefined, [
-    `${type} ${node._tag === "Apply" ? node.operation : node._tag}`,
-    `depth ${depth}`,
-    problem === undefined ? undefined : `wrong: ${line(problem.message)}`
-  ])
-)(Expression.prototype)
+printed(Expression.prototype as Expression<ExprType>, ({ depth, node, problem, type }) => {
+  const mistake = problem === undefined ? "" : `, wrong: ${problem.message}`
+  return `Expr(${type} ${node._tag === "Apply" ? node.operation : node._tag}, depth ${depth}${mistake})`
+})
 
 /** A node with its type. @internal */
 export const make = <T extends ExprType>(type: T, node: Node, problem?: GpuError, depth = 1): Expr<T> =>
@@ -113,18 +109,14 @@ const maxDepth = 1000
  * @internal
  */
 export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =>
-  // The type may be the mistake; other operations use the type of this expression.
-  make(isExprType(type) ? type : "f32" as T, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
+  make(type, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
 
 /** Whether a type can represent a number: floats can represent every number, rounded. @internal */
 export const holds = (type: ExprType, value: number): boolean => {
   if (type === "i32") return Number.isInteger(value) && value >= -0x80000000 && value <= 0x7fffffff
   if (type === "u32") return Number.isInteger(value) && value >= 0 && value <= 0xffffffff
-  return typeof value === "number" && isFloat(type)
+  return isFloat(type)
 }
-
-/** @internal */
-export const isExprType = (value: unknown): value is ExprType => value === "bool" || isDType(value)
 
 /**
  * The scalar argument of that name.
@@ -138,18 +130,14 @@ export const scalar = <D extends DType>(dtype: D, name: string): Expr<D> => make
  *
  * @internal
  */
-export const constantOf = <T extends ExprType>(name: string, type: T, value: unknown): Expr<T> => {
-  if (type === "bool" && typeof value === "boolean") return make(type, { _tag: "Constant", value })
-  if (typeof value === "number" && holds(type, value)) {
-    // Adding 0 makes no negative zero of the integer 0.
-    return make(type, { _tag: "Constant", value: isFloat(type) ? value : value + 0 })
-  }
+export const constantOf = <T extends ExprType>(name: string, type: T, value: number | boolean): Expr<T> => {
+  if (typeof value === "boolean") return make(type, { _tag: "Constant", value })
+  // Adding 0 makes no negative zero of the integer 0.
+  if (holds(type, value)) return make(type, { _tag: "Constant", value: isFloat(type) ? value : value + 0 })
   const hint = type === "bool"
     ? "Use a comparison, or Expr.astype."
-    : typeof value === "number"
-    ? `Use a number that ${type} holds, or Expr.astype.`
-    : "Use an expression or a number."
-  return wrong(type, invalidRequest(name, `${formatted(value)} is not ${withArticle(type)}`, hint))
+    : `Use a number that ${type} holds, or Expr.astype.`
+  return wrong(type, invalidRequest(name, `${value} is no ${type}`, hint))
 }
 
 /**
@@ -204,13 +192,13 @@ export const above = <T extends ExprType>(
   return problem === undefined ? make(type, node, undefined, depth) : wrong(type, problem)
 }
 
-const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<unknown>): ReadonlyArray<Expr> => {
+const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<Expr | number>): ReadonlyArray<Expr> => {
   const { rule } = operations[operation]
   const partner =
-    given.find((operand, index): operand is Expr => isExpression(operand) && !(rule === "where" && index === 0))
+    given.find((operand, index): operand is Expr => typeof operand === "object" && !(rule === "where" && index === 0))
       ?.type ?? "f32"
   return given.map((operand, index) => {
-    if (isExpression(operand)) return operand
+    if (typeof operand === "object") return operand
     const type = rule === "shift" && index === 1 ? "u32" : rule === "where" && index === 0 ? "bool" : partner
     return constantOf(name, type, operand)
   })

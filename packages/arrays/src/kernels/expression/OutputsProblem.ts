@@ -3,11 +3,10 @@
  *
  * @internal
  */
-import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { expressionHint, isInput } from "./Declaration.ts"
-import { type Expr, isExpression } from "./Expression.ts"
+import { isInput } from "./Declaration.ts"
+import type { Expr } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
 import { reservedNameProblem } from "./ReservedNames.ts"
 
@@ -17,17 +16,19 @@ import { reservedNameProblem } from "./ReservedNames.ts"
  */
 export const maxExpressions = 4096
 
+type Outputs = Readonly<Record<string, Expr | undefined>>
+
 /** What is wrong with the outputs, or `undefined`. */
 export const outputsProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,
-  outputs: Readonly<Record<string, unknown>>
+  outputs: Outputs
 ): GpuError | undefined => {
   const expressions: Array<Expr> = []
   for (const [name, value] of Object.entries(outputs)) {
     const problem = outputProblem(operation, args, name, value)
     if (problem !== undefined) return problem
-    if (isExpression(value)) expressions.push(value)
+    if (value !== undefined) expressions.push(value)
   }
   return missingProblem(operation, args, outputs) ??
     (expressions.length === 0 ? noOutput(operation) : undefined) ??
@@ -39,7 +40,7 @@ const outputProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,
   name: string,
-  value: unknown
+  value: Expr | undefined
 ): GpuError | undefined => {
   const argument = args.find((candidate) => candidate.name === name)
   if (argument?._tag !== "VectorArg" || argument.access === "read") {
@@ -50,13 +51,6 @@ const outputProblem = (
     )
   }
   if (value === undefined) return undefined
-  if (!isExpression(value)) {
-    return invalidRequest(
-      operation,
-      `output "${name}" is ${formatted(value)}, no expression`,
-      expressionHint(value, `Make one of it: Expr.constant("${argument.dtype}", value).`)
-    )
-  }
   if (value.problem !== undefined) return value.problem
   return value.type === argument.dtype ? undefined : invalidRequest(
     operation,
@@ -68,7 +62,7 @@ const outputProblem = (
 const missingProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,
-  outputs: Readonly<Record<string, unknown>>
+  outputs: Outputs
 ): GpuError | undefined => {
   const missing = args.find((argument) =>
     argument._tag === "VectorArg" && argument.access === "write" &&
@@ -88,7 +82,7 @@ const noOutput = (operation: string): GpuError =>
 const nodesProblem = (
   operation: string,
   args: ReadonlyArray<NumericArgument>,
-  outputs: Readonly<Record<string, unknown>>,
+  outputs: Outputs,
   expressions: ReadonlyArray<Expr>
 ): GpuError | undefined => {
   const nodes = nodesOf(expressions)
@@ -116,7 +110,7 @@ const nodesProblem = (
   return undefined
 }
 
-const isWritten = (outputs: Readonly<Record<string, unknown>>, name: string): boolean =>
+const isWritten = (outputs: Outputs, name: string): boolean =>
   Object.hasOwn(outputs, name) && outputs[name] !== undefined
 
 const strayProblem = (operation: string, name: string, type: string): GpuError =>

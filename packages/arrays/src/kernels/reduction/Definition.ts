@@ -1,16 +1,15 @@
 /**
  * The definitions of reductions and scans, checked before code is generated from them.
  */
-import { type DType, isDType } from "effect-gpu-pool/DType"
-import { formatted, withArticle } from "effect-gpu-pool/Format"
+import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { SmallInteger } from "effect-gpu-pool/ValueType"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import type * as Expr from "../Expr.ts"
-import { answerOf, declarationProblem, expressionHint, inputOf, isInput } from "../expression/Declaration.ts"
+import { declarationProblem, inputOf, isInput } from "../expression/Declaration.ts"
 import * as Expression from "../expression/Expression.ts"
-import { depthProblem, isExpression } from "../expression/Expression.ts"
+import { depthProblem } from "../expression/Expression.ts"
 import { nodesOf } from "../expression/Inspection.ts"
 import { maxExpressions } from "../expression/OutputsProblem.ts"
 import { reservedNameProblem } from "../expression/ReservedNames.ts"
@@ -49,7 +48,7 @@ export const declaredInputs = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args
 ): Inputs<Args> | GpuError => {
-  const problem = declarationProblem(operation, name, args) ?? reservedNameProblem(operation, args) ??
+  const problem = declarationProblem(name, args) ?? reservedNameProblem(operation, args) ??
     writableProblem(operation, args)
   if (problem !== undefined) return problem
   return Object.fromEntries(args.map((argument) => [argument.name, inputOf(argument)])) as Inputs<Args>
@@ -64,36 +63,6 @@ const writableProblem = (operation: string, args: ReadonlyArray<NumericArgument>
   )
 }
 
-/**
- * Checks that the result of a function is an expression of an element type; `of` names it if there are several.
- *
- * @internal
- */
-export const expressionOf = (
-  operation: string,
-  name: string,
-  value: unknown,
-  of = ""
-): Expr.Expr<DType> | GpuError => {
-  if (isGpuError(value)) return value
-  if (!isExpression(value)) {
-    return invalidRequest(
-      operation,
-      `its function ${name} returned ${value === undefined ? "nothing" : formatted(value)}${quoted(of)}, no expression`,
-      expressionHint(value, "Make one of the expressions that it is called with, or with Expr.constant.")
-    )
-  }
-  if (value.problem !== undefined) return value.problem
-  const { type } = value
-  return type === "bool"
-    ? invalidRequest(
-      operation,
-      `its function ${name} returned a bool${quoted(of)}`,
-      `Cast it: Expr.astype(value, "u32").`
-    )
-    : value as Expr.Expr<DType>
-}
-
 const quoted = (name: string): string => name === "" ? "" : ` for "${name}"`
 
 /**
@@ -103,26 +72,13 @@ const quoted = (name: string): string => name === "" ? "" : ` for "${name}"`
  */
 export const componentsOf = (
   operation: string,
-  state: unknown,
-  neutral: unknown
+  state: Readonly<Record<string, DType>>,
+  neutral: Readonly<Record<string, number>>
 ): ReadonlyArray<Component> | GpuError => {
-  const types = typeof state === "object" && state !== null ? Object.entries(state) : []
-  if (types.length === 0) {
-    return invalidRequest(operation, "its state has no value", `Name each value and its type: { sum: "f32" }.`)
-  }
-  const components: Array<Component> = []
-  for (const [name, dtype] of types) {
-    if (!isDType(dtype)) {
-      return invalidRequest(
-        operation,
-        `the type of the value "${name}" is ${formatted(dtype)}`,
-        "Use f32, i32 or u32, or f16 or f64 where the device has it."
-      )
-    }
-    const value: unknown = typeof neutral === "object" && neutral !== null ? Reflect.get(neutral, name) : undefined
-    components.push({ name, dtype, neutral: value as number })
-  }
-  return components
+  const components = Object.entries(state).map(([name, dtype]) => ({ name, dtype, neutral: neutral[name]! }))
+  return components.length > 0
+    ? components
+    : invalidRequest(operation, "its state has no value", `Name each value and its type: { sum: "f32" }.`)
 }
 
 /**
@@ -134,25 +90,19 @@ export const stateOf = (
   operation: string,
   name: string,
   state: ReadonlyArray<Component>,
-  answers: ReadonlyArray<unknown>
+  answers: StateExprs
 ): StateExprs | GpuError => {
-  const expressions: Array<Expr.Expr<DType>> = []
-  for (let index = 0; index < state.length; index++) {
-    const component = state[index]!
-    const expression = expressionOf(operation, name, answers[index], component.name)
-    if (isGpuError(expression)) return expression
-    if (expression.type !== component.dtype) {
-      return invalidRequest(
-        operation,
-        `its function ${name} returned ${withArticle(expression.type)}${
-          quoted(component.name)
-        }, and the state is ${component.dtype}`,
-        `Cast it: Expr.astype(value, "${component.dtype}").`
-      )
-    }
-    expressions.push(expression)
+  for (const [index, { dtype, name: component }] of state.entries()) {
+    const { problem, type } = answers[index]!
+    if (problem !== undefined) return problem
+    if (type === dtype) continue
+    return invalidRequest(
+      operation,
+      `its function ${name} returned an expression of ${type}${quoted(component)}, and the state is ${dtype}`,
+      `Cast it: Expr.astype(value, "${dtype}").`
+    )
   }
-  return expressions
+  return answers
 }
 
 /**
@@ -165,7 +115,7 @@ export const neutralProblem = (operation: string, state: ReadonlyArray<Component
     if (Expression.holds(dtype, neutral)) continue
     return invalidRequest(
       operation,
-      `the neutral value${quoted(name)} is ${formatted(neutral)}, which is not ${withArticle(dtype)}`,
+      `the neutral value${quoted(name)} is ${neutral}, which is no ${dtype}`,
       "Give the number that changes nothing when it is combined, such as 0 for a sum."
     )
   }
@@ -181,11 +131,10 @@ export const neutralProblem = (operation: string, state: ReadonlyArray<Component
 export const combineOf = (
   operation: string,
   state: ReadonlyArray<Component>,
-  combine: (a: StateExprs, b: StateExprs) => ReadonlyArray<unknown>
+  combine: Combine
 ): Combine | GpuError => {
   const [a, b] = [gathered(state), gathered(state)]
-  const answers = answerOf(operation, "combine", () => combine(a, b)) as ReadonlyArray<unknown> | GpuError
-  const combined = isGpuError(answers) ? answers : stateOf(operation, "combine", state, answers)
+  const combined = stateOf(operation, "combine", state, combine(a, b))
   if (isGpuError(combined)) return combined
   const variables = [...a, ...b]
   return usesProblem(operation, "combine", combined, [], variables) ??
