@@ -1,17 +1,8 @@
 /**
- * What authors of backends, and of packages around the library, need: what a backend provides, what the services of a device are
- * built from, and how the library checks, prints and loads.
+ * What authors of backends need: what a backend provides, what the services of a device are built from, and the language of kernels.
  *
  * @since 0.1.0
  */
-
-/**
- * Checks of the arguments of an operation, and their errors.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as ArgumentProblem from "./domain/arguments/ArgumentProblem.ts"
 
 /**
  * How the devices of a backend are listed, chosen and opened.
@@ -36,14 +27,6 @@ export * as BackendTraits from "./domain/device/BackendTraits.ts"
  * @since 0.1.0
  */
 export * as BufferLike from "./services/buffers/BufferLike.ts"
-
-/**
- * The one synchronous step in which an operation checks its arguments and acts on them.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as Validated from "./services/calls/Validated.ts"
 
 /**
  * All services of an open device, from what its backend gives.
@@ -118,14 +101,6 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
- * Data of the program: typed arrays of any kind, and their bytes.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as HostData from "./domain/data/HostData.ts"
-
-/**
  * What a backend gives so that images can be built on it.
  *
  * @category backends
@@ -150,14 +125,6 @@ export * as ImageSampling from "./domain/images/ImageSampling.ts"
 export * as KernelCache from "./services/device/KernelCache.ts"
 
 /**
- * The line that shows a kernel.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as KernelLine from "./domain/kernel/KernelLine.ts"
-
-/**
  * Whether a device can run a well-formed kernel.
  *
  * @category kernels
@@ -172,14 +139,6 @@ export * as KernelSupport from "./domain/kernel/KernelSupport.ts"
  * @since 0.1.0
  */
 export * as KernelTimes from "./services/device/queues/KernelTimes.ts"
-
-/**
- * The known names of options, and the error for an unknown one.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
 
 /**
  * What the library must know of a backend's kernel language.
@@ -214,14 +173,6 @@ export * as Operation from "./domain/language/Operation.ts"
 export * as MemorySpan from "./domain/data/MemorySpan.ts"
 
 /**
- * A lease of a buffer, as a class.
- *
- * @category buffers
- * @since 0.1.0
- */
-export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
-
-/**
  * What a backend gives so that a queue can be built on it.
  *
  * @category backends
@@ -230,33 +181,9 @@ export * as PooledBuffer from "./services/buffers/PooledBuffer.ts"
 export * as QueueDriver from "./services/device/QueueDriver.ts"
 
 /**
- * How the library's objects print.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as Showing from "./domain/arguments/Showing.ts"
-
-/**
- * Values and texts from outside as messages show them.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as Format from "./domain/arguments/Format.ts"
-
-/**
  * The types of values that kernels take: numbers, vectors and matrices.
  *
  * @category kernels
  * @since 0.1.0
  */
 export * as ValueType from "./domain/data/ValueType.ts"
-
-/**
- * The error of an argument of another kind than a buffer, an image or an array.
- *
- * @category arguments
- * @since 0.1.0
- */
-export * as WrongArgument from "./services/calls/WrongArgument.ts"

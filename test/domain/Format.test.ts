@@ -1,9 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import {
   formatted,
-  json,
   line,
   lines,
   list,
@@ -46,16 +45,6 @@ describe("texts from outside", () => {
       if (text.length <= 8000) strictEqual(breaks(written), breaks(text))
     }))
     strictEqual(lines("<source>:1: error\r\n\tx = 1\u001b[0m"), "<source>:1: error\n  x = 1\\u001b[0m")
-  })
-
-  it("stand in JSON that parses back to them, and steers no terminal", () => {
-    fc.assert(fc.property(text, fc.constantFrom(undefined, 2), (text, indent) => {
-      const value = { [text]: [text] }
-      const written = json(value, indent)
-      assert.notMatch(written, unfitButBreaks)
-      if (indent === undefined) assert.notInclude(written, "\n")
-      deepStrictEqual(JSON.parse(written), JSON.parse(JSON.stringify(value)))
-    }))
   })
 
   it("are counted from the seventeenth on in a list", () => {

@@ -1,5 +1,4 @@
 /** Definitions of kernels that take images and samplers. */
-import { ElementwiseKernel, Expr, ReductionKernel, ScanKernel } from "@effect-gpu-pool/arrays"
 import { assert, describe, it } from "@effect/vitest"
 import type { DeviceInfo, ImageLimits } from "../../src/domain/device/DeviceInfo.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -107,18 +106,6 @@ describe("KernelSupport.problem of images", () => {
       const problem = KernelSupport.problem(kernel(argument), device(undefined))
       assert.strictEqual(problem?.reason._tag, "Unsupported")
       assert.include(problem?.message, "images in kernels on a device")
-    }
-  })
-})
-
-describe("kernels made of expressions", () => {
-  it("refuse images and samplers, which no expression can name", () => {
-    const args = [VectorArg("f32", "y", { access: "read" }), ImageArg("x") as never]
-    const elementwise = ElementwiseKernel.make({ name: "k", args, outputs: () => ({}) })
-    assert.include(refusal(elementwise), `argument "x" is an image or a sampler`)
-    const options = { name: "k", args, map: () => Expr.constant("f32", 1), combine: Expr.add, neutral: 0 } as const
-    for (const { problem } of [ReductionKernel.make(options), ScanKernel.make(options)]) {
-      assert.include(problem?.message, `argument "x" is an image or a sampler`)
     }
   })
 })

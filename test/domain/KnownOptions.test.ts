@@ -65,14 +65,4 @@ describe("options", () => {
     strictEqual(KnownOptions.nearest("b", ["x", "a"]), undefined)
     strictEqual(KnownOptions.nearest("X", ["x", "a"]), "x")
   })
-
-  it("of functions of values are refused with a TypeError", () => {
-    KnownOptions.demand("Policy.table", undefined, known)
-    KnownOptions.demand("Policy.table", { label: "x" }, known)
-    assert.throws(
-      () => KnownOptions.demand("Policy.table", { lable: "x" }, known),
-      TypeError,
-      `Policy.table: there is no option "lable". Did you mean label?`
-    )
-  })
 })

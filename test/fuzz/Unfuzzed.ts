@@ -18,8 +18,6 @@ export const unfuzzed: { readonly [id: string]: string } = {
   "ImageLike.problem": trusted,
   "BufferLike.deviceBuffer": trusted,
   "ImageLike.deviceImage": trusted,
-  "DispatchArguments.countHint": trusted,
-  "DispatchArguments.namesHint": trusted,
   "Inspection.*": trusted,
   "Operation.*": trusted,
   "ValueType.*": trusted,

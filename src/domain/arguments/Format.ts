@@ -3,7 +3,7 @@
  * line or a table. Labels, files, variables and drivers' answers can contain anything. No text may forge a line of a
  * log, control a terminal, or be too long to read.
  *
- * @since 0.1.0
+ * @internal
  */
 
 const longest = 40
@@ -26,41 +26,17 @@ const shortened = (text: string, most: number): string => {
   }`
 }
 
-/**
- * A text from outside on one line: control characters are escaped, and of a long text the middle is left out.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A text from outside on one line: control characters are escaped, and of a long text the middle is left out. */
 export const line = (text: unknown, most = 200): string =>
   typeof text === "string" ? shortened(text, most).replace(unprintable, escaped) : formatted(text)
 
-/**
- * A text from outside that keeps its lines, as what a compiler printed.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A text from outside that keeps its lines, as what a compiler printed. */
 export const lines = (text: unknown, most = 8000): string =>
   typeof text === "string"
     ? shortened(text, most).replaceAll("\r\n", "\n").replaceAll("\t", "  ").replace(unprintableInLines, escaped)
     : formatted(text)
 
-/**
- * JSON that parses back to the same value: what could control a terminal is escaped, as `\u009b`.
- *
- * @category functions
- * @since 0.1.0
- */
-export const json = (value: object, indent?: number): string =>
-  JSON.stringify(value, undefined, indent).replace(unprintableInLines, escaped)
-
-/**
- * Texts from outside as a list on one line; of a long list the rest is counted.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Texts from outside as a list on one line; of a long list the rest is counted. */
 export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16, mostEach = 200): string => {
   const written = texts.slice(0, most).map((text) => line(text, mostEach)).join(separator)
   return texts.length > most ? `${written}${separator}and ${texts.length - most} more` : written
@@ -69,21 +45,11 @@ export const list = (texts: ReadonlyArray<unknown>, separator = ", ", most = 16,
 /** `Uint8Array`, `unit` and `u32` begin with a consonant when spoken; `f32` and 8 do not. */
 const spokenVowel = /^(?:(?!u(?:\d|int|ni|s[aeiu]|t[aeiou])|one|eu)[aeiou8]|f\d)/i
 
-/**
- * A word with its indefinite article, as `an OpenCL` and `a Uint8Array`.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A word with its indefinite article, as `an OpenCL` and `a Uint8Array`. */
 export const withArticle = (word: string): string => `${spokenVowel.test(word) ? "an" : "a"} ${line(word, 40)}`
 
-/**
- * Whether a value is an array; `false` for a revoked proxy, which throws at that question.
- *
- * @category functions
- * @since 0.1.0
- */
-export const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
+/** Whether a value is an array; `false` for a revoked proxy, which throws at that question. */
+const isArray = (value: unknown): value is ReadonlyArray<unknown> => {
   try {
     return Array.isArray(value)
   } catch {
@@ -97,12 +63,7 @@ const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8A
 /** The name of a typed array's class, from its internal slot; `undefined` for any other value. */
 const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
-/**
- * Formats a value in a few words, without calling any of its methods.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Formats a value in a few words, without calling any of its methods. */
 export const formatted = (value: unknown): string => {
   switch (typeof value) {
     case "string":
@@ -125,12 +86,7 @@ export const formatted = (value: unknown): string => {
   }
 }
 
-/**
- * The message of a caught error, or the other value that was thrown; reading it may throw.
- *
- * @category functions
- * @since 0.1.0
- */
+/** The message of a caught error, or the other value that was thrown; reading it may throw. */
 export const messageOf = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? String(thrown.message) : formatted(thrown)
@@ -139,12 +95,7 @@ export const messageOf = (thrown: unknown): string => {
   }
 }
 
-/**
- * A thrown value or a failure, on one line; it may be no error, and reading it may throw.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A thrown value or a failure, on one line; it may be no error, and reading it may throw. */
 export const thrownText = (thrown: unknown): string => {
   try {
     return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : formatted(thrown)
@@ -153,29 +104,10 @@ export const thrownText = (thrown: unknown): string => {
   }
 }
 
-/**
- * `String(value)`, for a value whose conversion may throw.
- *
- * @category functions
- * @since 0.1.0
- */
-export const asText = (value: unknown): string => {
-  try {
-    return String(value)
-  } catch {
-    return thrownText(value)
-  }
-}
-
 /** The innermost frame of a stack, in V8's format or that of other engines. */
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m
 
-/**
- * A thrown value with all its lines, and its place where the engine reports one.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A thrown value with all its lines, and its place where the engine reports one. */
 export const thrownPlace = (thrown: unknown): string => {
   try {
     const text = thrown instanceof Error ? lines(`${thrown.name}: ${thrown.message}`) : formatted(thrown)
@@ -189,12 +121,7 @@ export const thrownPlace = (thrown: unknown): string => {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"]
 
-/**
- * A number of bytes as people read it, as `512 B` and `1.5 GiB`.
- *
- * @category functions
- * @since 0.1.0
- */
+/** A number of bytes as people read it, as `512 B` and `1.5 GiB`. */
 export const shownBytes = (count: number): string => {
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10))
   const value = count / 2 ** (10 * power)

@@ -2,25 +2,15 @@
  * The known names of options. Without this check nobody would notice a misspelled name: `maxByte` would be a pool
  * without a limit.
  *
- * @since 0.1.0
+ * @internal
  */
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { formatted } from "./Format.ts"
 
-/**
- * The names of an options object, in the order in which messages list them.
- *
- * @category models
- * @since 0.1.0
- */
+/** The names of an options object, in the order in which messages list them. */
 export type KnownOptions = ReadonlySet<string>
 
-/**
- * The names of the members of `O`, all of them and no others: the compiler refuses a list that differs.
- *
- * @category functions
- * @since 0.1.0
- */
+/** The names of the members of `O`, all of them and no others: the compiler refuses a list that differs. */
 export const of = <O extends object>(members: { readonly [Name in keyof O]-?: true }): KnownOptions =>
   new Set(Object.keys(members))
 
@@ -28,9 +18,6 @@ export const of = <O extends object>(members: { readonly [Name in keyof O]-?: tr
  * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that
  * is `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. It throws when
  * reading the value throws.
- *
- * @category functions
- * @since 0.1.0
  */
 export const problem = (operation: string, options: unknown, known: KnownOptions): GpuError | undefined => {
   if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
@@ -44,17 +31,6 @@ export const problem = (operation: string, options: unknown, known: KnownOptions
   return unknown === undefined
     ? undefined
     : invalidRequest(operation, `there is no option ${formatted(unknown)}`, hintFor(unknown, known))
-}
-
-/**
- * The same for pure functions, which throw a TypeError.
- *
- * @category functions
- * @since 0.1.0
- */
-export const demand = (operation: string, options: object | undefined, known: KnownOptions): void => {
-  const wrong = options === undefined ? undefined : problem(operation, options, known)
-  if (wrong !== undefined) throw new TypeError(wrong.message)
 }
 
 const unknownName = (options: object, known: KnownOptions): string | undefined => {
@@ -79,9 +55,6 @@ const longest = 40
 /**
  * The name that was probably meant: one that differs in a third of its letters at most, whatever their case, or that
  * begins or ends with what was written, as `capacityBytes` for `capacity`.
- *
- * @category functions
- * @since 0.1.0
  */
 export const nearest = (written: string, names: ReadonlyArray<string>): string | undefined => {
   const word = written.toLowerCase()

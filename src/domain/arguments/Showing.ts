@@ -3,19 +3,14 @@
  * `JSON.stringify` and `String`, and in a browser's console. It is one line that says what the object is and its state,
  * and never a driver's handle or the contents of memory.
  *
- * @since 0.1.0
+ * @internal
  */
 import { NodeInspectSymbol } from "effect/Inspectable"
 import { type DeviceInfo, format } from "../device/DeviceInfo.ts"
 import type { GpuError, Released } from "../GpuError.ts"
 import { line, thrownText } from "./Format.ts"
 
-/**
- * The line of an object: its kind, its label if it has one, and its facts.
- *
- * @category functions
- * @since 0.1.0
- */
+/** The line of an object: its kind, its label if it has one, and its facts. */
 export const inOneLine = (kind: string, label: string | undefined, parts: ReadonlyArray<string | undefined>): string =>
   `${kind}(${
     [label === undefined ? undefined : `"${line(label)}"`, ...parts].filter((part) => part !== undefined).join(", ")
@@ -28,21 +23,11 @@ const endings: Readonly<Record<Released["why"], string>> = {
   parentReleased: "released: the memory under it ended"
 }
 
-/**
- * Whether an object can still be used, and its device if known.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Whether an object can still be used, and its device if known. */
 export const state = (ended: Released["why"] | undefined, device: DeviceInfo | undefined): string =>
   ended !== undefined ? endings[ended] : device === undefined ? "live" : `live on ${format(device)}`
 
-/**
- * Whether a device is alive, with its name.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Whether a device is alive, with its name. */
 export const deviceState = (status: { readonly error: GpuError | undefined }, device: DeviceInfo): string =>
   `${status.error === undefined ? "alive on" : "lost on"} ${format(device)}`
 
@@ -51,9 +36,6 @@ export const deviceState = (status: { readonly error: GpuError | undefined }, de
  * that it defines are not enumerable, so a copy by spreading and a comparison of members do not change.
  *
  * A service has no class of its own, so a browser's console, which does not show the line, shows `kind` as its name.
- *
- * @category functions
- * @since 0.1.0
  */
 export const showing = <A extends object>(
   text: (self: A) => string,

@@ -1,7 +1,7 @@
 /**
  * The one-line text of a kernel of any kind, and of a compiled one.
  *
- * @since 0.1.0
+ * @internal
  */
 import { line } from "../arguments/Format.ts"
 import { inOneLine, showing } from "../arguments/Showing.ts"
@@ -29,12 +29,7 @@ const argumentText = (argument: KernelArgument): string => {
   }
 }
 
-/**
- * One line about a kernel: its name, its arguments and its languages.
- *
- * @category functions
- * @since 0.1.0
- */
+/** One line about a kernel: its name, its arguments and its languages. */
 export const kernelLine = (kind: string, { args, name, problem }: Named, state?: string | undefined): string =>
   inOneLine(kind, name, [
     ...args.map(argumentText),
@@ -42,11 +37,6 @@ export const kernelLine = (kind: string, { args, name, problem }: Named, state?:
     state
   ])
 
-/**
- * Gives kernels, which are plain data, a one-line text. A copy by spreading prints as plain data.
- *
- * @category functions
- * @since 0.1.0
- */
+/** Gives kernels, which are plain data, a one-line text. A copy by spreading prints as plain data. */
 export const showingKernel = <K extends Named>(kind: string): <B extends K>(kernel: B) => B =>
   showing<K>((kernel) => kernelLine(kind, kernel))

@@ -1,7 +1,7 @@
 /**
  * The error of an argument of another kind than a buffer, an image or an array.
  *
- * @since 0.1.0
+ * @internal
  */
 import * as Effect from "effect/Effect"
 import { formatted } from "../../domain/arguments/Format.ts"
@@ -9,9 +9,6 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 
 /**
  * The error of an argument of another type. Programs often pass the effect that makes a buffer in place of the buffer.
- *
- * @category functions
- * @since 0.1.0
  */
 export const wrongArgument = (operation: string, value: unknown, what: string, hint: string): GpuError => {
   const isEffect = Effect.isEffect(value)

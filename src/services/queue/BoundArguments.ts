@@ -19,7 +19,7 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageArguments from "../images/ImageArguments.ts"
-import { type ArgumentValue, countHint, type OffsetBuffer } from "./DispatchArguments.ts"
+import type { ArgumentValue, OffsetBuffer } from "./DispatchArguments.ts"
 
 /**
  * Checked arguments in the kernel's order, as a queue driver takes them.
@@ -101,7 +101,7 @@ const countProblem = (count: number): GpuError | undefined =>
   Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
     operation,
     `count ${formatted(count)} is no whole number of items from 0 to 2^32 - 1`,
-    countHint(count, "Pass how many items the kernel runs over, after its arguments.")
+    count > 0xffffffff ? "Do it in several parts." : "Pass how many items the kernel runs over, after its arguments."
   )
 
 const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>

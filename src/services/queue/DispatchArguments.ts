@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import { nearest } from "../../domain/arguments/KnownOptions.ts"
 import type * as DType from "../../domain/data/DType.ts"
 import type * as ValueType from "../../domain/data/ValueType.ts"
 import type { ImageArg, KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
@@ -67,24 +66,4 @@ export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
     : A extends VectorArg ? BufferLike.BufferLike
     : A extends ImageArg ? ImageLike
     : DeviceSampler
-}
-
-/**
- * The advice for a number of items or elements that is not valid.
- *
- * @category functions
- * @since 0.1.0
- */
-export const countHint = (count: unknown, otherwise: string): string =>
-  typeof count === "number" && count > 0xffffffff ? "Do it in several parts." : otherwise
-
-/**
- * What to do about an argument that a kernel does not have.
- *
- * @category functions
- * @since 0.1.0
- */
-export const namesHint = (unknown: string, names: ReadonlyArray<string>): string => {
-  const near = nearest(unknown, names)
-  return `${near === undefined ? "" : `Did you mean ${near}? `}Its arguments are ${names.join(", ") || "none"}.`
 }
