@@ -3,6 +3,6 @@
  * a test clock that goes on meanwhile would pass the next look, and the test would wait for ever.
  */
 import * as Effect from "effect/Effect"
-import { deadlockLook } from "../../src/services/pool/DeadlockWatch.ts"
+import { deadlockSearch } from "../../src/services/pool/DeadlockWatch.ts"
 
-await Effect.runPromise(deadlockLook.use(() => Effect.void))
+await Effect.runPromise(deadlockSearch.use(() => Effect.void))

@@ -7,8 +7,9 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Exit from "effect/Exit"
 import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
 import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
-import type { Budget } from "../../src/domain/pool/machine/Budget.ts"
+import { type Budget, make as makeBudget } from "../../src/domain/pool/machine/Budget.ts"
 import type { LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
+import { sectionsOf } from "../../src/domain/pool/machine/ExclusiveSections.ts"
 import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
 import { noOuterLimits } from "../../src/domain/pool/machine/OuterLimits.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
@@ -214,10 +215,10 @@ export class World implements PoolPort<Value> {
     this.machine.listen(false)
     this.#pools = [0, 1].map((family) => ({
       source: new Source(clears, family),
-      limit: this.machine.budget("pool", maxBytes, undefined, `pool ${family}`)
+      limit: makeBudget(this.machine, "pool", maxBytes, undefined, `pool ${family}`)
     }))
-    const outer = this.machine.budget("budget", Math.ceil(maxBytes / 2), undefined, "outer")
-    const inner = this.machine.budget("budget", Math.ceil(maxBytes / 3), outer, "inner")
+    const outer = makeBudget(this.machine, "budget", Math.ceil(maxBytes / 2), undefined, "outer")
+    const inner = makeBudget(this.machine, "budget", Math.ceil(maxBytes / 3), outer, "inner")
     this.budgets = [outer, inner, ...this.#pools.map(({ limit }) => limit)]
     this.machine.setHandlers(this.machine.memory, options.hasHandlers)
   }
@@ -374,7 +375,7 @@ export class World implements PoolPort<Value> {
     const blockSize = isReservation || isSection ? bytes : 2 ** Math.ceil(Math.log2(size))
     const chain = isSection ? undefined : budget
     const accounts: ReadonlyArray<Account> = isSection
-      ? [machine.sections]
+      ? [sectionsOf(machine)]
       : isReservation
       ? [...(budget?.chain ?? none), machine.memory]
       : budget?.chain ?? none
@@ -609,7 +610,7 @@ export class World implements PoolPort<Value> {
 
   /** Checks what must hold after every input. */
   check(): void {
-    const { machine: { core, memory, sections, state } } = this
+    const { machine, machine: { core, memory, state } } = this
     const requests = new Set([...this.calls, ...this.reclaims, ...this.handling, ...this.waiting, ...this.open])
     let pending = 0
     let reserved = 0
@@ -620,7 +621,7 @@ export class World implements PoolPort<Value> {
     for (const { left } of state.reservations) reserved += left
     let activeBytes = 0
     for (const { size } of this.leases) activeBytes += size
-    const waiters = [memory, sections, ...this.budgets].reduce((sum, { queue }) => sum + queue.length, 0)
+    const waiters = [memory, sectionsOf(machine), ...this.budgets].reduce((sum, { queue }) => sum + queue.length, 0)
     deepStrictEqual(
       [core.activeBlocks, core.activeBytes, core.pendingBytes, core.reservedBytes, core.waiters],
       [this.leases.size, activeBytes, pending, reserved, waiters]

@@ -239,6 +239,19 @@ export const BlockOptions = Schema.Struct({
   sizePolicy
 })
 
+const { clear, eviction, label, maxBytes, maxFraction, maxHeldBytes } = PoolOptions.fields
+
+/** Of a small pool, whose requests do not wait. */
+export const SmallBlockOptions = Schema.Struct({
+  maxBytes,
+  maxFraction,
+  maxHeldBytes,
+  eviction,
+  sizePolicy,
+  clear,
+  label
+})
+
 /**
  * The options of a pool that shares a `DeviceMemory` with others. Those that concern blocks are options of the memory.
  *

@@ -13,13 +13,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
   type LeasingSettings,
-  SharedBlockOptions
+  leasingSettingsOf,
+  type MemorySettings,
+  memorySettingsOf,
+  SharedBlockOptions,
+  SmallBlockOptions
 } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
@@ -29,11 +35,20 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import type { JointRequests, Want } from "../pool/JointRequests.ts"
 import { openShared } from "../pool/OpenShared.ts"
-import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
-import type { PoolRequests } from "../pool/PoolRequests.ts"
+import {
+  controlsOf,
+  makeMemoryWith,
+  memoryControlsOf,
+  openAlone,
+  openRequests,
+  openWith,
+  type PoolControls,
+  shownAsPool
+} from "../pool/Pool.ts"
+import { notInSmallPools, PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
-import type { Want } from "../pool/RequestMaker.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
@@ -194,8 +209,7 @@ export const make = (
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
-/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
-const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
+const openBuffers = (memory: PoolRuntime, settings: Settings) =>
   Effect.gen(function*() {
     const source = yield* openSource(BufferSource, memory, settings)
     const { immediate } = yield* Allocator.Allocator
@@ -205,10 +219,17 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
           "Provide Allocator.layerImmediate, or use BufferPool.layer."
       )
     }
-    return poolOf(yield* openRequests(memory, source, settings, maxBytes))
+    return source
   })
 
-type BufferRequests = PoolRequests<BufferUsage, DeviceBuffer, PooledBuffer>
+/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
+const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
+  Effect.flatMap(
+    openBuffers(memory, settings),
+    (source) => Effect.map(openRequests(memory, source, settings, maxBytes), poolOf)
+  )
+
+type BufferRequests = JointRequests<BufferUsage, DeviceBuffer, PooledBuffer>
 
 /** The pool itself, a budget or a reservation within it. */
 const poolOf = (requests: BufferRequests): Pool =>
@@ -216,14 +237,7 @@ const poolOf = (requests: BufferRequests): Pool =>
     requests,
     BufferPool.of({
       ...controlsOf(requests, poolOf),
-      allocate: function allocate(size, given) {
-        const options = CallSite.locate(given, allocate)
-        return requests.allocate(size, usageOf(options), options)
-      },
-      use: function use(size, f, given) {
-        const options = CallSite.locate(given, use)
-        return requests.use(size, usageOf(options), f, options)
-      },
+      ...leasingOf(requests),
       allocateAll: function allocateAll(sizes, given) {
         const options = CallSite.locate(given, allocateAll)
         return allocatedTogether(requests, sizes, options)
@@ -236,6 +250,20 @@ const poolOf = (requests: BufferRequests): Pool =>
   )
 
 const usageOf = (options: PoolAllocateOptions | undefined): BufferUsage => options?.usage ?? defaultUsage
+
+/** The members that lease one buffer at a time. */
+const leasingOf = (
+  requests: PoolRequests<BufferUsage, DeviceBuffer, PooledBuffer>
+): Pick<Pool, "allocate" | "use"> => ({
+  allocate: function allocate(size, given) {
+    const options = CallSite.locate(given, allocate)
+    return requests.allocate(size, usageOf(options), options)
+  },
+  use: function use(size, f, given) {
+    const options = CallSite.locate(given, use)
+    return requests.use(size, usageOf(options), f, options)
+  }
+})
 
 const allocatedTogether = <const S extends Sizes>(
   requests: BufferRequests,
@@ -330,6 +358,72 @@ export const layer = (
   options?: BufferPoolOptions
 ): Layer.Layer<BufferPool, GpuError, DeviceContext | QueueDriver> =>
   Layer.provide(layerNoDeps(options), Allocator.layerImmediate)
+
+/**
+ * How a small pool behaves: some of the options of other pools, with the same meanings. See {@link layerSmall}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SmallPoolOptions extends Schema.Schema.Type<typeof SmallBlockOptions> {}
+
+/**
+ * A pool in little code, for pages, on the device in context: it keeps and reuses memory within its limit by the rules of {@link layer}, and
+ * a request that does not fit fails at once.
+ *
+ * What other pools do besides fails with Unsupported: requests that wait, budgets, reservations, exclusive sections, several leases together,
+ * and handlers. Where a program imports modules (`effect-gpu-pool/BufferPool`), none of that is in its bundle. Fails with InvalidRequest for
+ * invalid options.
+ *
+ * **Example** (The memory of a page)
+ *
+ * ```ts
+ * import { Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { WebGpuMemory } from "effect-gpu-pool/webgpu"
+ *
+ * const gpu = BufferPool.layerSmall({ maxBytes: "256 MiB" }).pipe(Layer.provideMerge(WebGpuMemory.layer()))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSmall = (
+  options: SmallPoolOptions = {}
+): Layer.Layer<BufferPool, GpuError, DeviceContext | QueueDriver> =>
+  Layer.effect(
+    BufferPool,
+    openWith((device) => {
+      const operation = "BufferPool.layerSmall"
+      const given = valid(LayerOptions.read(operation, SmallBlockOptions, options))
+      const memory = valid(memorySettingsOf(operation, "pool", given, device))
+      return { ...policyOf(given), ...memory, ...leasingSettingsOf(given) }
+    }, openSmall)
+  ).pipe(Layer.provide(Allocator.layerImmediate))
+
+const leftOut = (name: string) => () => notInSmallPools(`BufferPool.${name}`, "this function")
+
+const openSmall = (settings: Settings & MemorySettings) =>
+  Effect.gen(function*() {
+    const memory = yield* makeMemoryWith(settings, undefined)
+    const source = yield* openBuffers(memory, settings)
+    memory.add(source)
+    const { label, waitPolicy } = settings
+    const requests = new PoolRequests(memory, source, { from: undefined, waitPolicy, label }, undefined)
+    return shownAsPool(
+      requests,
+      BufferPool.of({
+        ...memoryControlsOf(source.service, memory, undefined),
+        ...leasingOf(requests),
+        allocateAll: leftOut("allocateAll"),
+        useAll: leftOut("useAll"),
+        reserve: leftOut("reserve"),
+        exclusively: leftOut("exclusively"),
+        budget: leftOut("withBudget"),
+        onOutOfMemory: leftOut("onOutOfMemory")
+      })
+    )
+  })
 
 /**
  * How a pool of buffers on a shared `DeviceMemory` behaves: options for the blocks themselves belong to the memory.

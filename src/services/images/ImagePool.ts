@@ -34,9 +34,9 @@ import { QueueDriver } from "../device/QueueDriver.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import type { JointRequests } from "../pool/JointRequests.ts"
 import { openShared } from "../pool/OpenShared.ts"
 import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
-import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as ImageAllocator from "./ImageAllocator.ts"
 import type { ImageOptions } from "./Images.ts"
@@ -160,7 +160,7 @@ const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: numb
     return poolOf(source)(yield* openRequests(memory, source, settings, maxBytes))
   })
 
-type ImageRequests = PoolRequests<KnownImage, DeviceImage, PooledImage>
+type ImageRequests = JointRequests<KnownImage, DeviceImage, PooledImage>
 
 /** The pool itself, a budget or a reservation within it. */
 const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>

@@ -205,13 +205,14 @@ const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
       sequence: block === undefined || list === undefined ? undefined : sequence
     })
   }
-  const { sections, state } = pool.machine
+  const { state } = pool.machine
+  const { sections } = state
   for (const one of state.reservations) {
     const { budgets, fiberId, left, sequence } = one
     const bytes: Bytes = [
       ...ofMemories.map((queue) => [queue, left] as const),
       ...budgets.map((budget) => [budget.queue, one.chargedTo(budget)] as const),
-      [sections.queue, sections.isRunning(one) ? 1 : 0]
+      ...(sections === undefined ? [] : [[sections.queue, sections.isRunning(one) ? 1 : 0] as const])
     ]
     holdings.push({
       lease: undefined,
@@ -221,7 +222,7 @@ const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
       keys: [one, fiberId],
       bytes: present(atLook, bytes),
       // A section is no memory.
-      sequence: sections.isRunning(one) ? undefined : sequence
+      sequence: sections?.isRunning(one) === true ? undefined : sequence
     })
   }
   return holdings

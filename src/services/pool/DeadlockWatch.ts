@@ -10,7 +10,7 @@ import * as LazyModule from "../calls/LazyModule.ts"
 import { Marks, type Seen } from "./DeadlockMarks.ts"
 import type { Watched } from "./DeadlockView.ts"
 
-export const deadlockLook = LazyModule.module("services/pool/DeadlockLook", () => import("./DeadlockLook.ts"))
+export const deadlockSearch = LazyModule.module("services/pool/DeadlockSearch", () => import("./DeadlockSearch.ts"))
 
 export class DeadlockWatch {
   readonly #pool: Watched
@@ -54,12 +54,12 @@ export class DeadlockWatch {
 
   readonly #look = Effect.suspend(() => {
     const seen = this.#seen!
-    if (deadlockLook.value === undefined && !seen.marks.hasQuiet) {
+    if (deadlockSearch.value === undefined && !seen.marks.hasQuiet) {
       this.#seen = { ...seen, marks: seen.marks.renewed() }
       return Effect.void
     }
     return Effect.catch(
-      deadlockLook.use(({ look }) =>
+      deadlockSearch.use(({ look }) =>
         Effect.sync(() => {
           this.#seen = look(this.#pool, seen)
         })

@@ -14,8 +14,8 @@ import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
-import type { Budget } from "../../domain/pool/machine/Budget.ts"
-import { mostNested } from "../../domain/pool/machine/Budget.ts"
+import * as Budget from "../../domain/pool/machine/Budget.ts"
+import type { Account } from "../../domain/pool/machine/Request.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import {
   type BudgetOptions,
@@ -38,9 +38,11 @@ import * as EventOrder from "../device/queues/EventOrder.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
-import type { Need } from "./Handlers.ts"
-import { PoolRequests } from "./PoolRequests.ts"
-import { PoolRuntime } from "./PoolRuntime.ts"
+import { Handlers, type Need } from "./Handlers.ts"
+import { JointRequests } from "./JointRequests.ts"
+import type { PoolRequests } from "./PoolRequests.ts"
+import { PoolRuntime, type Waits } from "./PoolRuntime.ts"
+import { waits } from "./RequestWaits.ts"
 
 /**
  * What can be seen and changed of a pool's memory.
@@ -120,6 +122,17 @@ export interface PoolControls<P> extends MemoryControls {
  * @internal
  */
 export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
+  makeMemoryWith(settings, waits)
+
+/**
+ * The same; without `waits` no request of the memory may wait, and it has no handlers.
+ *
+ * @internal
+ */
+export const makeMemoryWith = (
+  settings: MemorySettings,
+  waits: Waits | undefined
+): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
     const run = Effect.runForkWith(yield* Effect.context<never>())
@@ -127,7 +140,7 @@ export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime,
     const hub = yield* CurrentHub
     const { memory } = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const memory = new PoolRuntime(settings, device, run, scheduler, hub)
+        const memory = new PoolRuntime(settings, device, run, scheduler, hub, waits)
         const forgetLoss = device.status.onLost(() => {
           run(memory.drop())
         })
@@ -148,17 +161,17 @@ export const openRequests = <W, V extends Leasable, L extends Lease<V>>(
   source: PoolSource<W, V, L>,
   { label, waitPolicy }: LeasingSettings,
   maxBytes: number | undefined
-): Effect.Effect<PoolRequests<W, V, L>, never, Scope.Scope> => {
+): Effect.Effect<JointRequests<W, V, L>, never, Scope.Scope> => {
   const terms = { from: undefined, waitPolicy, label }
   if (maxBytes === undefined) {
     memory.add(source)
-    return Effect.succeed(new PoolRequests(memory, source, terms, undefined))
+    return Effect.succeed(new JointRequests(memory, source, terms, undefined))
   }
   return Effect.acquireRelease(
     Effect.sync(() => {
       memory.add(source)
       if (memory.closed) source.closed = true
-      return new PoolRequests(memory, source, terms, memory.machine.budget("pool", maxBytes, undefined, label))
+      return new JointRequests(memory, source, terms, Budget.make(memory.machine, "pool", maxBytes, undefined, label))
     }),
     ({ budget }) => memory.closePool(source, budget!)
   )
@@ -213,7 +226,7 @@ export const openAlone = <F extends typeof PoolOptions.fields, Own extends objec
  *
  * @internal
  */
-export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: PoolRequests<W, V, L>) => P
+export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: JointRequests<W, V, L>) => P
 
 /**
  * The members that concern a memory, or a budget within it.
@@ -223,7 +236,7 @@ export type PoolOf<W, V extends Leasable, L extends Lease<V>, P> = (requests: Po
 export const memoryControlsOf = (
   service: string,
   memory: PoolRuntime,
-  budget: Budget | undefined,
+  budget: Budget.Budget | undefined,
   isClosed: () => boolean = () => memory.closed
 ): MemoryControls => {
   const { deviceInfo: device } = memory
@@ -270,7 +283,7 @@ export const memoryControlsOf = (
  * @internal
  */
 export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
-  requests: PoolRequests<W, V, L>,
+  requests: JointRequests<W, V, L>,
   poolOf: PoolOf<W, V, L, P>
 ): PoolControls<P> => {
   const { budget, pool: memory, source: { service }, terms } = requests
@@ -297,9 +310,9 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
         if (isGpuError(bytes)) return bytes
         const waitPolicy = termsOf(operation, options)
         if (isGpuError(waitPolicy)) return waitPolicy
-        if (budget !== undefined && budget.chain.length >= mostNested) return nestedTooDeep(operation)
+        if (budget !== undefined && budget.chain.length >= Budget.mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
-        const inner = memory.machine.budget("budget", bytes, budget, options.label)
+        const inner = Budget.make(memory.machine, "budget", bytes, budget, options.label)
         return Exit.succeed(poolOf(requests.under({ waitPolicy, label }, inner)))
       })
   }
@@ -308,17 +321,17 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
 const nestedTooDeep = (operation: string): GpuError =>
   invalidRequest(
     operation,
-    `the budget would be within ${mostNested} others, and ${mostNested - 1} are the most`,
+    `the budget would be within ${Budget.mostNested} others, and ${Budget.mostNested - 1} are the most`,
     "Make it within an outer one: each request is charged to all budgets around it."
   )
 
 /** The requests behind each pool service: for the line that it prints, and for what several pools do together. */
 const insides = new WeakMap<object, Inside>()
 
-type Inside = Pick<
-  PoolRequests<never, Leasable, Lease>,
-  "budget" | "label" | "pool" | "reserveForAll" | "source" | "terms"
->
+interface Inside extends Pick<PoolRequests<never, Leasable, Lease>, "budget" | "label" | "pool" | "source" | "terms"> {
+  /** Left out where nothing can be reserved. */
+  readonly reserveForAll?: JointRequests<never, Leasable, Lease>["reserveForAll"]
+}
 
 /** By service. Prototypes keep pools small: each reservation, made for every job, is a pool too. */
 const prototypes = new Map<string, object>()
@@ -360,7 +373,7 @@ export const reserveTogether = <A, E, R>(
   if (others.some(({ inside }) => inside.pool !== first.inside.pool)) return effect
   const bytes = pools.reduce((sum, { bytes }) => sum + bytes, 0)
   const budgets = pools.flatMap(({ inside }) => inside.budget?.chain ?? [])
-  return first.inside.reserveForAll(operation, bytes, budgets, effect)
+  return first.inside.reserveForAll?.(operation, bytes, budgets, effect) ?? effect
 }
 
 /**
@@ -392,7 +405,7 @@ const poolLine = ({ budget, label, pool: memory, source, terms: { from } }: Insi
   )
 }
 
-const maxBytesOf = ({ core }: PoolRuntime, budget: Budget | undefined): number =>
+const maxBytesOf = ({ core }: PoolRuntime, budget: Budget.Budget | undefined): number =>
   budget === undefined ? core.maxBytes : budget.limit
 
 /** A whole number: fractions are dropped, and anything below 0 or NaN is 0. */
@@ -411,7 +424,7 @@ const changedLimit = (
   operation: string,
   limit: MemoryLimit.ByteAmount | PoolLimit,
   device: DeviceInfo,
-  budget: Budget | undefined
+  budget: Budget.Budget | undefined
 ): number | GpuError => {
   if (typeof limit === "number" || typeof limit === "bigint" || typeof limit === "string") {
     return limitOf(operation, { maxBytes: limit }, device)
@@ -423,6 +436,12 @@ const changedLimit = (
   return limitOf(operation, limit, device)
 }
 
+const newHandlers = (pool: PoolRuntime, account: Account): Handlers => {
+  const handlers = new Handlers(pool, (some) => pool.inputs.setHandlers(account, some))
+  pool.setHandlers(account, handlers)
+  return handlers
+}
+
 const registered = <W, V extends Leasable, L extends Lease<V>, R>(
   { accounts, pool }: PoolRequests<W, V, L>,
   handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
@@ -431,7 +450,7 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
     Effect.acquireRelease(
       Effect.sync(() =>
         accounts.map((account) => {
-          const handlers = pool.handlersOf(account) ?? pool.addHandlers(account)
+          const handlers = pool.handlersOf(account) ?? newHandlers(pool, account)
           return handlers.add((need) => Effect.provideContext(handler(need), context))
         })
       ),

@@ -1,6 +1,6 @@
 /**
- * Makes the requests of a pool: serves a hit in one step, and gives the others to the machine. Each budget and each reservation has an
- * instance of its own, on the memory of its pool.
+ * The requests of a pool, one at a time: it checks what a program asks for and what it is made under (a budget, a reservation, an exclusive
+ * section), serves a hit in one step, and gives the others to the machine. `JointRequests` adds what a program asks for together.
  *
  * @internal
  */
@@ -10,38 +10,77 @@ import * as Effectable from "effect/Effectable"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import * as Label from "../../domain/arguments/Label.ts"
+import { place } from "../../domain/ErrorStack.ts"
+import { type GpuError, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { LeaseCharge } from "../../domain/pool/machine/Charge.ts"
-import { nextNumber, unavailable, type WaitPolicy } from "../../domain/pool/machine/Request.ts"
+import { type Account, nextNumber, unavailable, type WaitPolicy } from "../../domain/pool/machine/Request.ts"
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import { type RequestOptions, waitPolicyOf } from "../../domain/pool/PoolOptions.ts"
+import { type ExhaustedOptions, type RequestOptions, waitPolicyOf } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
-import type { LeaseList } from "../lease/LeaseTable.ts"
+import type { LeaseList, LeaseTable } from "../lease/LeaseTable.ts"
+import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import type { Publisher } from "./EventHub.ts"
-import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
-import { type AnyFiber, RequestMaker, type Terms, type Want } from "./RequestMaker.ts"
-import { endingOf, retryAll, run } from "./RequestRun.ts"
+import type { PoolRuntime } from "./PoolRuntime.ts"
+import { endingOf, refuse, run } from "./RequestRun.ts"
 
-/** Leases that a program gets all or none of. */
-interface WantedTogether<W, L> {
-  /** The list that will own them. */
-  readonly list: LeaseList
-  readonly fiber: AnyFiber
-  readonly wants: ReadonlyArray<Want<W>>
+export type AnyFiber = Fiber.Fiber<unknown, unknown>
+
+/** The terms of all requests of one pool, budget or reservation. */
+export interface Terms {
+  /** The reservation that they draw from. */
+  readonly from: Reservation | undefined
+  /** The defaults of requests. */
+  readonly waitPolicy: WaitPolicy
+  /** What leases without a label of their own are called. */
   readonly label: string | undefined
-  readonly options: RequestOptions | undefined
-  /** Each lease is added in the step that grants it. */
-  readonly granted: Array<L>
+  /** The list that every granted lease is added to, in the step that grants it. */
+  readonly collect?: Array<Lease> | undefined
 }
 
-export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends RequestMaker<W, V, L> {
-  /** Requests of the same pool under other terms: those of a budget or of a reservation. */
-  under(terms: Partial<Terms>, budget: Budget | undefined = this.budget): PoolRequests<W, V, L> {
-    return new PoolRequests(this.pool, this.source, { ...this.terms, ...terms }, budget)
+export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
+  readonly pool: PoolRuntime
+  readonly source: PoolSource<W, V, L>
+  readonly terms: Terms
+  readonly label: string | undefined
+  readonly budget: Budget | undefined
+  protected readonly leases: LeaseTable
+  protected readonly allocating: string
+  protected readonly using: string
+  /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
+  private readonly isPlain: boolean
+  private readonly largest: number
+
+  constructor(pool: PoolRuntime, source: PoolSource<W, V, L>, terms: Terms, budget: Budget | undefined) {
+    this.pool = pool
+    this.source = source
+    this.terms = terms
+    this.label = terms.label
+    this.budget = budget
+    this.leases = pool.leases
+    this.allocating = `${source.service}.allocate`
+    this.using = `${source.service}.use`
+    this.isPlain = budget === undefined && terms.from === undefined && !source.clears
+    this.largest = source.largest
+  }
+
+  /**
+   * The accounts for which handlers are registered. One of several pools on a memory may lack room under its own limit, and in the
+   * memory.
+   */
+  get accounts(): ReadonlyArray<Account> {
+    const { budget, pool: { machine: { memory } } } = this
+    if (budget === undefined) return [memory]
+    return budget.owner.kind === "pool" ? [budget, memory] : [budget]
+  }
+
+  /** Whether a held block can be leased in one step: the terms and the state of the memory allow it. */
+  protected get mayHit(): boolean {
+    return this.isPlain && this.pool.machine.mayHit
   }
 
   allocate(
@@ -63,7 +102,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     const problem = this.problem(fiber, size, wanted, label, options)
     if (problem !== undefined) return problem
     const list = this.leases.listOf(Context.getUnsafe(fiber.context, Scope.Scope), fiber.id, false)
-    return this.#acquire(list, fiber, size, wanted, label, options)
+    return this.acquire(list, fiber, size, wanted, label, options)
   }
 
   use<A, E, R>(
@@ -92,7 +131,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
   /** What a {@link Loan} does in its step. */
   takeLoan<A, E, R>(fiber: AnyFiber, loan: Loan<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
     const { label, use: { f, options, size, wanted } } = loan
-    const hit = this.#hit(this.leases.loans, size, wanted, label, options)
+    const hit = this.hit(this.leases.loans, size, wanted, label, options)
     if (hit !== undefined) {
       loan.hit = hit
       hit.borrowerId = fiber.id
@@ -104,102 +143,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return run(this.pool, request, f)
   }
 
-  /** Runs `f` with the requests of a reservation, as soon as so many bytes are reserved. */
-  reserve<A, E, R>(
-    bytes: number,
-    f: (requests: PoolRequests<W, V, L>) => Effect.Effect<A, E, R>,
-    options: RequestOptions
-  ): Effect.Effect<A, E | GpuError, R> {
-    return this.#reserved(
-      `${this.source.service}.reserve`,
-      this.source,
-      bytes,
-      (asks) => f(this.under({ from: asks, label: asks.label })),
-      { ...options, onExhausted: options.onExhausted ?? "wait" }
-    )
-  }
-
-  /**
-   * Runs an effect as soon as so many bytes are reserved, for requests to all pools on the memory. A reservation around it provides
-   * them first; it is charged to one of these budgets or to none. The limits of the pools hold besides.
-   */
-  reserveForAll<A, E, R>(
-    operation: string,
-    bytes: number,
-    budgets: ReadonlyArray<Budget>,
-    effect: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E | GpuError, R> {
-    return Effect.withFiber((fiber) => {
-      const { pool, source, terms } = this
-      const from = this.fromOf(fiber)
-      const budget = budgets.find((one) => one === from?.budgets[0])
-      const requests = new PoolRequests(pool, source, { ...terms, from }, budget)
-      return requests.#reserved(operation, pool, bytes, () => effect, { onExhausted: "wait" })
-    })
-  }
-
-  #reserved<A, E, R>(
-    operation: string,
-    owner: object,
-    bytes: number,
-    f: (asks: Reservation) => Effect.Effect<A, E, R>,
-    options: RequestOptions
-  ): Effect.Effect<A, E | GpuError, R> {
-    return Effect.withFiber((fiber) => {
-      const asks = this.reservationOf(owner, fiber, options)
-      const request = this.reservation(operation, asks, fiber, bytes, options)
-      if (!(request instanceof LeaseRequest)) return request
-      const reservations = { inner: asks, outer: fiber.getRef(CurrentReservations) }
-      return this.#whileOpen(request, () => Effect.provideService(f(asks), CurrentReservations, reservations))
-    })
-  }
-
-  /** Runs an effect when no other exclusive section of the memory runs. Where requests do not wait, runs it at once. */
-  exclusively<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    if (this.terms.waitPolicy.onExhausted === "fail") return effect
-    return Effect.withFiber((fiber) => {
-      const isCovered = this.fromOf(fiber)?.isOpen === true || this.sectionOf(fiber) !== undefined
-      // A handler may work for a request of the running section.
-      if (isCovered || isWithin(fiber.getRef(InHandler), this.pool)) return effect
-      const asks = this.reservationOf(this.source, fiber, {}, fiber.getRef(CurrentSection))
-      const { sections } = this.pool.machine
-      const request = this.reservation(`${this.source.service}.exclusively`, asks, fiber, 0, {}, [sections])
-      if (!(request instanceof LeaseRequest)) return request
-      const section = Effect.provideService(effect, CurrentSection, asks)
-      return this.#whileOpen(request, () => section)
-    })
-  }
-
-  /** All leases or none, with one place in the queue. They belong to the caller's scope. */
-  allocateAll(
-    wants: ReadonlyArray<Want<W>>,
-    options: RequestOptions | undefined
-  ): Effect.Effect<ReadonlyArray<L>, GpuError, Scope.Scope> {
-    return Effect.withFiber((fiber) => {
-      const list = this.leases.listOf(Context.getUnsafe(fiber.context, Scope.Scope), fiber.id)
-      return this.#acquireAll(list, fiber, wants, options, [])
-    })
-  }
-
-  /** The same for leases that are lent to `f`. */
-  useAll<A, E, R>(
-    wants: ReadonlyArray<Want<W>>,
-    f: (leases: ReadonlyArray<L>) => Effect.Effect<A, E, R>,
-    options: RequestOptions | undefined
-  ): Effect.Effect<A, E | GpuError, R> {
-    return Effect.withFiber((fiber) => {
-      const lent: Array<L> = []
-      return Effect.onExitPrimitive(
-        Effect.suspend(() => Effect.flatMap(this.#acquireAll(this.leases.loans, fiber, wants, options, lent), f)),
-        () => {
-          this.#endAll(lent, this.leases.loans)
-          return undefined
-        }
-      )
-    })
-  }
-
-  #acquire(
+  protected acquire(
     list: LeaseList,
     fiber: AnyFiber,
     size: number,
@@ -207,20 +151,20 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     label: string | undefined,
     options: RequestOptions | undefined
   ): Effect.Effect<L, GpuError> {
-    if (list.closed) return this.#scopeClosed(this.allocating, size, label)
-    const hit = this.#hit(list, size, wanted, label, options)
+    if (list.closed) return this.scopeClosed(this.allocating, size, label)
+    const hit = this.hit(list, size, wanted, label, options)
     if (hit !== undefined) return Exit.succeed(hit)
     list.isKept = true
     const request = this.request(list, fiber, size, wanted, label, options)
     return request instanceof LeaseRequest ? this.#lease(request) : request
   }
 
-  #scopeClosed(operation: string, size: number, label: string | undefined): GpuError {
+  protected scopeClosed(operation: string, size: number, label: string | undefined): GpuError {
     return unavailable({ source: this.source, operation, size, label }, "scopeClosed")
   }
 
   /** A whole hit, in one step, which makes only the lease. Pools that clear, and budgets, need a request object. */
-  #hit(
+  protected hit(
     list: LeaseList,
     size: number,
     wanted: W,
@@ -262,127 +206,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     return lease
   }
 
-  #whileOpen<A, E, R>(
-    request: LeaseRequest<undefined>,
-    f: () => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E | GpuError, R> {
-    const { pool } = this
-    return Effect.onExitPrimitive(
-      Effect.suspend(() => run(pool, request, f)),
-      (exit) => {
-        pool.inputs.reservationEnded(request, endingOf(exit))
-        return undefined
-      }
-    )
-  }
-
-  #acquireAll(
-    list: LeaseList,
-    fiber: AnyFiber,
-    wants: ReadonlyArray<Want<W>>,
-    options: RequestOptions | undefined,
-    granted: Array<L>
-  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const label = options?.label ?? this.label
-    let bytes = 0
-    for (const { size, wanted } of wants) {
-      const problem = this.problem(fiber, size, wanted, label, options)
-      if (problem !== undefined) return problem
-      bytes += this.source.exactSize(size)
-    }
-    const together = { list, fiber, wants, label, options, granted }
-    return this.areHeld(wants) ? this.#hitAll(together) : this.#reserveAll(together, bytes)
-  }
-
-  /** Several hits, in one step. */
-  #hitAll(
-    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
-  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const where = `${this.source.service}.allocateAll`
-    const waitPolicy = this.waitPolicyOf(where, options)
-    if (isGpuError(waitPolicy)) return waitPolicy
-    if (list.closed) return this.#scopeClosed(where, wants[0]!.size, label)
-    for (const { size, wanted } of wants) {
-      const hit = this.#hit(list, size, wanted, label, options)!
-      if (list.scope === undefined) hit.borrowerId = fiber.id
-      granted.push(hit)
-    }
-    return Exit.succeed(granted)
-  }
-
-  /** Reserves the bytes of all leases before it acquires the first. */
-  #reserveAll(
-    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
-    bytes: number
-  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const asks = this.reservationOf(this.source, fiber, { label })
-    const request = this.reservation(`${this.source.service}.allocateAll`, asks, fiber, bytes, { ...options, label })
-    if (!(request instanceof LeaseRequest)) return request
-    const requests = this.under({
-      from: asks,
-      waitPolicy: { onExhausted: "fail", waitAtMost: Infinity, isPart: true },
-      collect: granted
-    })
-    const attempt = Effect.suspend(() =>
-      Effect.forEach(
-        wants,
-        ({ size, wanted }) => requests.#acquire(list, fiber, size, wanted, label, { callSite: options?.callSite }),
-        { discard: true }
-      )
-    )
-    return Effect.onExitPrimitive(
-      this.#whileOpen(request, () => Effect.as(this.#untilAll(request, attempt, granted, list), granted)),
-      (exit) => {
-        if (Exit.isFailure(exit)) this.#endAll(granted, list)
-        return undefined
-      }
-    )
-  }
-
-  /** Acquires all leases. If the driver has no memory for one of them, ends the others before the request waits. */
-  readonly #untilAll = Effect.fnUntraced(
-    { self: this },
-    function*(
-      request: LeaseRequest,
-      attempt: Effect.Effect<void, GpuError>,
-      granted: Array<L>,
-      list: LeaseList
-    ): Effect.fn.Return<void, GpuError> {
-      const { pool, pool: { core, machine: { memory, state } } } = this
-      pool.inputs.begunAll(request)
-      while (true) {
-        const before = core.releases
-        const elsewhere = pool.outer.epoch
-        let given = 0
-        const giveUp = (error: GpuError): Effect.Effect<GpuError> =>
-          Effect.sync(() => {
-            given = granted.filter(({ block }) => block !== undefined).length
-            // Two such requests would otherwise wake each other for ever, each with the leases that it ends.
-            pool.inputs.retracting(() => this.#endAll(granted, list))
-            return error
-          })
-        const tried = Effect.matchEffect(attempt, { onFailure: giveUp, onSuccess: () => Effect.undefined })
-        const error = yield* tried
-        if (error === undefined) return
-        if (
-          error.reason._tag !== "OutOfMemory" ||
-          (request.waitPolicy.onExhausted === "fail" && !memory.hasHandlers)
-        ) {
-          return yield* error
-        }
-        // Other fibers released memory meanwhile, which may be enough.
-        if (core.releases - given > before || pool.outer.epoch !== elsewhere) continue
-        yield* retryAll(pool, request, state.epoch)
-      }
-    }
-  )
-
-  /** Ends the leases that were not transferred meanwhile. */
-  #endAll(leases: Array<L>, list: LeaseList): void {
-    for (const lease of leases.splice(0)) if (lease.list === list) this.pool.endUnsafe(lease, "released")
-  }
-
-  /** Leases by the machine. If `#hit` did not look, a held block mostly fits all the same, and `askOnce` is enough. */
+  /** Leases by the machine. If `hit` did not look, a held block mostly fits all the same, and `askOnce` is enough. */
   #lease(request: LeaseRequest<L>): Effect.Effect<L, GpuError> {
     const { pool, pool: { inputs } } = this
     if (!this.mayHit && inputs.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
@@ -403,6 +227,125 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> extends Req
     // A lease that was transferred meanwhile stays.
     if (lease !== undefined && lease.list === this.leases.loans) this.pool.endUnsafe(lease, "scopeClosed")
     if (request !== undefined) this.pool.inputs.ended(request, endingOf(exit))
+  }
+
+  /** Kept short for valid requests, which are nearly all. */
+  protected problem(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): Effect.Effect<never, GpuError> | undefined {
+    return !this.source.closed && this.pool.status.error === undefined &&
+        Number.isInteger(size) && size >= 0 && this.mayFit(size) &&
+        this.source.isUsual(wanted) && Label.isLabel(label)
+      ? undefined
+      : this.reason(fiber, size, wanted, label, options)
+  }
+
+  private reason(
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): Effect.Effect<never, GpuError> | undefined {
+    const { pool, source } = this
+    const operation = this.allocating
+    if (!source.closed && pool.status.error !== undefined) return pool.status.error
+    const problem = source.closed
+      ? unavailable({ source, operation, size, label }, "poolClosed")
+      : source.problem(operation, size, wanted, label)
+    if (problem !== undefined) return place(problem, operation, options?.callSite)
+    if (this.mayFit(size)) return undefined
+    const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
+    return request instanceof LeaseRequest ? undefined : request
+  }
+
+  private mayFit(bytes: number): boolean {
+    return bytes <= this.largest && bytes <= this.pool.core.maxBytes
+  }
+
+  protected request(
+    list: LeaseList,
+    fiber: AnyFiber,
+    size: number,
+    wanted: W,
+    label: string | undefined,
+    options: RequestOptions | undefined
+  ): LeaseRequest<L> | Effect.Effect<never, GpuError> {
+    const { budget, source, terms: { collect } } = this
+    const operation = this.allocating
+    const waitPolicy = this.waitPolicyOf(operation, options)
+    if (isGpuError(waitPolicy)) return waitPolicy
+    const exactSize = source.exactSize(size)
+    const blockSize = source.blockSize(size)
+    const request = new LeaseRequest<L>({
+      source,
+      operation,
+      asks: undefined,
+      size,
+      exactSize,
+      blockSize: budget === undefined ? blockSize : budget.blockSize(blockSize, exactSize),
+      family: source.family(wanted),
+      wanted,
+      label,
+      callSite: options?.callSite,
+      owner: list,
+      maker: fiber,
+      section: this.sectionOf(fiber),
+      waitPolicy,
+      budget,
+      accounts: budget?.chain ?? none,
+      from: this.fromOf(fiber),
+      collect
+    })
+    return this.neverFits(request) ?? request
+  }
+
+  /** What a request does when nothing fits; or InvalidRequest for invalid options. */
+  protected waitPolicyOf(where: string, options: ExhaustedOptions | undefined): WaitPolicy | GpuError {
+    const { waitPolicy: without } = this.terms
+    if (options?.onExhausted === undefined && options?.waitAtMost === undefined) return without
+    const waitPolicy = waitPolicyOf(where, options, without)
+    return isGpuError(waitPolicy) || waitPolicy.onExhausted === "fail" || this.pool.waits !== undefined
+      ? waitPolicy
+      : notInSmallPools(where, "a request that waits")
+  }
+
+  /** LimitExceeded for a request that can never fit. */
+  protected neverFits(request: LeaseRequest): Effect.Effect<never, GpuError> | undefined {
+    const { exactSize, operation } = request
+    const mayFit = this.mayFit(exactSize) && this.budget?.limitProblem(operation, exactSize) === undefined
+    const problem = mayFit ? undefined : this.pool.inputs.tooLarge(request)
+    return problem === undefined ? undefined : refuse(this.pool, request, problem)
+  }
+
+  /**
+   * The reservation that a fiber's requests draw from: the innermost one around it that is of the whole memory or of this pool; or of
+   * another pool on the memory, if these requests have none of their own.
+   */
+  protected fromOf(fiber: AnyFiber): Reservation | undefined {
+    const { pool: { machine: { state } }, terms: { from } } = this
+    if (state.reservations.size === 0) return from
+    for (let next = Context.get(fiber.context, CurrentReservations); next !== undefined; next = next.outer) {
+      if (next.inner.isOf(state) && this.mayDrawFrom(next.inner)) return next.inner
+    }
+    return from
+  }
+
+  private mayDrawFrom(one: Reservation): boolean {
+    const { pool, source, terms: { from } } = this
+    return one === from || one.owner === pool || (from === undefined && one.owner !== source)
+  }
+
+  protected sectionOf(fiber: AnyFiber): Reservation | undefined {
+    const { state } = this.pool.machine
+    if (state.reservations.size === 0) return undefined
+    let section = fiber.getRef(CurrentSection)
+    while (section !== undefined && !section.isOf(state)) section = section.parent
+    return section
   }
 }
 
@@ -478,3 +421,9 @@ class Loan<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectabl
     return this.requests.takeLoan(Fiber.getCurrent()!, this)
   }
 }
+
+const none: ReadonlyArray<never> = []
+
+/** The error of what only larger pools have. */
+export const notInSmallPools = (operation: string, feature: string): GpuError =>
+  unsupported(operation, "a small pool", feature, "Open the pool by BufferPool.layer.")

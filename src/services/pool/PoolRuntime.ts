@@ -14,7 +14,7 @@ import type { GpuError, Released } from "../../domain/GpuError.ts"
 import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { noOuterLimits, type OuterLimits } from "../../domain/pool/machine/OuterLimits.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
-import { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
+import { PoolMachine, type PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Account, Failure, Family } from "../../domain/pool/machine/Request.ts"
 import type { Around, Member, SharedLimit } from "../../domain/pool/machine/SharedLimit.ts"
@@ -29,11 +29,20 @@ import type { Block, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
 import { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Watched } from "./DeadlockView.ts"
-import { DeadlockWatch } from "./DeadlockWatch.ts"
 import type { EventHub, ObservedMemory, Publisher } from "./EventHub.ts"
-import { Handlers } from "./Handlers.ts"
+import type { Handlers } from "./Handlers.ts"
 import { IdleClock } from "./IdleClock.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
+
+/** Runs effects of a memory, with the context of its layer. */
+type Run = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+
+/** How requests of a memory wait, ask handlers, and are watched for deadlocks meanwhile. */
+export interface Waits {
+  readonly wait: (pool: PoolRuntime, request: LeaseRequest) => Effect.Effect<void, GpuError>
+  readonly askHandlers: (pool: PoolRuntime, request: LeaseRequest) => Effect.Effect<PoolOutput, GpuError>
+  readonly watch: (pool: Watched, deadlockTimeoutMillis: number, run: Run) => { start(): void; stop(): void }
+}
 
 let lastNumber = 0
 
@@ -64,9 +73,11 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   /** Whether a task is scheduled that serves its queue, since memory came back to another one. */
   isPublishing = false
   readonly #handlers = new Map<Account, Handlers>()
-  readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  readonly #run: Run
   readonly #tasks: Scheduler.SchedulerDispatcher
-  readonly #watch: DeadlockWatch
+  /** Left out where no request waits. */
+  readonly waits: Waits | undefined
+  readonly #watch: ReturnType<Waits["watch"]> | undefined
   readonly #idleClock: IdleClock
   readonly #forgetQueues: (() => void) | undefined
   readonly #leaveHub: () => void
@@ -74,9 +85,10 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   constructor(
     settings: MemorySettings,
     device: Pick<DeviceContext["Service"], "info" | "status">,
-    run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>,
+    run: Run,
     scheduler: Scheduler.Scheduler,
-    hub: EventHub
+    hub: EventHub,
+    waits: Waits | undefined
   ) {
     const { idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
@@ -100,7 +112,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.inputs = this.machine
     this.core = this.machine.core
     this.leases = new LeaseTable(this)
-    this.#watch = new DeadlockWatch(this, deadlockTimeoutMillis, run)
+    this.waits = waits
+    this.#watch = waits?.watch(this, deadlockTimeoutMillis, run)
     this.#idleClock = new IdleClock(this, run)
     this.#forgetQueues = this.queues?.onSeveral(() => this.listen())
     this.listen()
@@ -148,10 +161,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return this.#handlers.get(account)
   }
 
-  addHandlers(account: Account): Handlers {
-    const handlers = new Handlers(this, (some) => this.inputs.setHandlers(account, some))
+  setHandlers(account: Account, handlers: Handlers): void {
     this.#handlers.set(account, handlers)
-    return handlers
   }
 
   observe(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void {
@@ -230,7 +241,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   }
 
   watch(): void {
-    this.#watch.start()
+    this.#watch?.start()
   }
 
   startIdleClock(): void {
@@ -380,7 +391,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.#forgetQueues?.()
     this.machine.state.observer?.closed()
     this.#leaveHub()
-    this.#watch.stop()
+    this.#watch?.stop()
     // A driver call may not be interruptible: its bytes count under the outer limits until it has ended.
     return Effect.andThen(Fiber.interruptAll(this.#calls()), Effect.sync(() => this.limits?.leave()))
   })

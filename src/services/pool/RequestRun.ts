@@ -4,8 +4,6 @@
  * @internal
  */
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -16,7 +14,6 @@ import { unavailable } from "../../domain/pool/machine/Request.ts"
 import { onOwnFiber } from "../calls/DriverFiber.ts"
 import { inSpan } from "../calls/Spans.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
-import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 
@@ -30,11 +27,8 @@ export const run = <G extends Lease | undefined, A, E, R>(
   then: Then<G, A, E, R>
 ): Effect.Effect<A, E | GpuError, R> => perform(pool, request, pool.inputs.ask(request), then)
 
-/** The same for a reservation for several leases, after the driver had no memory for one of them in `epoch`. */
-export const retryAll = (pool: PoolRuntime, request: LeaseRequest, epoch: number): Effect.Effect<void, GpuError> =>
-  perform(pool, request, pool.inputs.retryAll(request, epoch), () => Exit.void)
-
-const perform = <G extends Lease | undefined, A, E, R>(
+/** Goes on with a request from what the machine said last. */
+export const perform = <G extends Lease | undefined, A, E, R>(
   pool: PoolRuntime,
   request: LeaseRequest<G>,
   output: PoolOutput,
@@ -57,13 +51,16 @@ const perform = <G extends Lease | undefined, A, E, R>(
     case "Reclaim":
       return Effect.flatMap(pool.reclaim, () => perform(pool, request, pool.inputs.reclaimedFor(request), then))
     case "AskHandlers":
-      return Effect.flatMap(askHandlers(pool, request), (next) => perform(pool, request, next, then))
+      return Effect.flatMap(pool.waits!.askHandlers(pool, request), (next) => perform(pool, request, next, then))
     case "Wait":
-      return Effect.flatMap(wait(pool, request), () => perform(pool, request, pool.inputs.advance(request), then))
+      return Effect.flatMap(
+        pool.waits!.wait(pool, request),
+        () => perform(pool, request, pool.inputs.advance(request), then)
+      )
   }
 }
 
-const requestSpan = <A>(
+export const requestSpan = <A>(
   pool: PoolRuntime,
   request: LeaseRequest,
   what: "miss" | "wait" | "refused",
@@ -81,7 +78,7 @@ const requestSpan = <A>(
     "gpu.block.size": what === "miss" ? request.pending : undefined
   }))
 
-const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => request.failure!()
+export const failureOf = (request: LeaseRequest): Effect.Effect<never, GpuError> => request.failure!()
 
 const refusals: ReadonlySet<GpuError["reason"]["_tag"]> = new Set(["OutOfMemory", "LimitExceeded"])
 
@@ -139,66 +136,3 @@ export const endingOf = (exit: Exit.Exit<unknown, unknown>): Ending =>
     : { isFailure: true, isInterrupted: Exit.hasInterrupts(exit), reason: reasonOf(exit.cause) }
 
 const succeeded: Ending = { isFailure: false, isInterrupted: false, reason: undefined }
-
-/** Waits until the machine resumes the request, or its time is over. */
-const wait = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> => {
-  const waiting = request.waitPolicy.waitAtMost === Infinity ? untilResumed(request) : waitInTime(pool, request)
-  return requestSpan(pool, request, "wait", waiting)
-}
-
-const untilResumed = (request: LeaseRequest): Effect.Effect<void, GpuError> =>
-  Effect.callback((resume) => {
-    // The run loop may have yielded since the machine returned `Wait`.
-    if (request.isWaiting) request.resume = resume
-    else resume(request.answer)
-  })
-
-const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<void, GpuError> =>
-  inTime(
-    request,
-    () => untilResumed(request),
-    (waited) => pool.inputs.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
-  )
-
-/** Asks the handlers of the account at which a request is. Their time counts as waiting. */
-const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
-  const account = pool.machine.accountOf(request)
-  const { blockSize, label, waitPolicy, size: requested } = request
-  const need: Need = { requested, blockSize, label, missing: account.missing(request) }
-  const run = pool.handlersOf(account)!.run(need, () => pool.inputs.believes(request))
-  // A handler that never ends is interrupted when the pool closes.
-  const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
-  const isTimed = waitPolicy.onExhausted === "wait" && waitPolicy.waitAtMost < Infinity
-  const limited: Effect.Effect<boolean | number, GpuError> = isTimed
-    // Handlers that answer at once would win against a timeout that is over already.
-    ? inTime<boolean | number>(request, (left, waited) => left < 0 ? Exit.succeed(waited) : asked, Exit.succeed)
-    : asked
-  const told = Effect.onExitPrimitive(limited, (exit) => {
-    const freed = Exit.isSuccess(exit) && exit.value === true
-    pool.inputs.handlersEnded(request, freed, Exit.isFailure(exit) && !Exit.hasInterrupts(exit))
-    return undefined
-  })
-  return Effect.map(
-    told,
-    (freed) =>
-      typeof freed === "number" ? pool.inputs.timedOut(request, freed) : pool.inputs.handlersAnswered(request, freed)
-  )
-}
-
-/**
- * Runs an effect within the time that a request may still wait. The effect gets the milliseconds that are left, negative if the time is
- * over. When the time is over, runs `orElse` with the milliseconds that the request has waited.
- */
-const inTime = <A>(
-  request: LeaseRequest,
-  effect: (left: number, waited: number) => Effect.Effect<A, GpuError>,
-  orElse: (waited: number) => Effect.Effect<A, GpuError>
-): Effect.Effect<A, GpuError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) => {
-    const since = request.waitingSince ??= now
-    const left = request.waitPolicy.waitAtMost - (now - since)
-    return Effect.timeoutOrElse(effect(left, now - since), {
-      duration: Math.max(0, left),
-      orElse: () => Effect.flatMap(Clock.currentTimeMillis, (later) => orElse(later - since))
-    })
-  })

@@ -49,9 +49,9 @@ import * as Lease from "../lease/Lease.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
+import type { JointRequests } from "../pool/JointRequests.ts"
 import { openShared } from "../pool/OpenShared.ts"
 import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
-import type { PoolRequests } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
 import { type Direction, StagedArray } from "./StagedArray.ts"
@@ -151,7 +151,7 @@ export interface Pool extends PoolControls<Pool> {
  */
 export class StagingPool extends Context.Service<StagingPool, Pool>()("effect-gpu-pool/StagingPool") {}
 
-type StagingRequests = PoolRequests<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer>
+type StagingRequests = JointRequests<BufferUsage.BufferUsage, DeviceBuffer, PooledBuffer>
 
 type Settings = LeasingSettings & { readonly sizePolicy: SizePolicy.SizePolicy }
 

@@ -3,9 +3,10 @@
  *
  * @internal
  */
-import type { Budget } from "effect-gpu-pool/Budget"
+import * as Budget from "effect-gpu-pool/Budget"
 import * as CallSite from "effect-gpu-pool/CallSite"
 import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
+import * as ExclusiveSections from "effect-gpu-pool/ExclusiveSections"
 import type { GpuError, Released } from "effect-gpu-pool/GpuError"
 import type { OuterLimits } from "effect-gpu-pool/OuterLimits"
 import type { PoolCore } from "effect-gpu-pool/PoolCore"
@@ -98,7 +99,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   #earlyBlocks: ReadonlyArray<RecordedBlock> = []
   readonly #blocksBefore: ReadonlyArray<RecordedBlock>
   /** The limits made so far, by recorded number. */
-  readonly #budgets = new Map<number, Budget>()
+  readonly #budgets = new Map<number, Budget.Budget>()
   readonly #recorded: ReadonlyMap<number, RecordedBudget>
   readonly #families: ReadonlyMap<string, RecordedFamily>
   protected readonly pools = new Map<string | number, ReplayedPool>()
@@ -171,7 +172,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   }
 
   /** The budgets of the recording that were made so far. */
-  get budgets(): ReadonlyArray<Budget> {
+  get budgets(): ReadonlyArray<Budget.Budget> {
     return Array.from(this.#budgets.values())
   }
 
@@ -190,8 +191,8 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   poolOf(
     name: string,
     budget: number | undefined
-  ): { readonly source: ReplayedSource; readonly limit: Budget } {
-    const limit = this.budgetOf(budget) ?? this.machine.budget("pool", Infinity, undefined, undefined)
+  ): { readonly source: ReplayedSource; readonly limit: Budget.Budget } {
+    const limit = this.budgetOf(budget) ?? Budget.make(this.machine, "pool", Infinity, undefined, undefined)
     if (budget !== undefined) this.addBudget(budget, limit)
     const source = this.pools.get(budget ?? name)?.sources[0] ?? this.sourceOf(`none of ${budget}`, name, budget)
     return { limit, source }
@@ -240,17 +241,17 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   }
 
   /** The limit with a recorded number; the budgets around it are made first. */
-  budgetOf(number: number | undefined): Budget | undefined {
+  budgetOf(number: number | undefined): Budget.Budget | undefined {
     if (number === undefined) return undefined
     const known = this.#budgets.get(number)
     if (known !== undefined) return known
     const recorded = this.#recorded.get(number)
     if (recorded === undefined) return undefined
     const { kind, label, maxBytes, parent } = recorded
-    return this.addBudget(number, this.machine.budget(kind, maxBytes, this.budgetOf(parent), label))
+    return this.addBudget(number, Budget.make(this.machine, kind, maxBytes, this.budgetOf(parent), label))
   }
 
-  protected addBudget(number: number, budget: Budget): Budget {
+  protected addBudget(number: number, budget: Budget.Budget): Budget.Budget {
     this.#budgets.set(number, budget)
     this.recordedBudgets.set(budget.number, number)
     return budget
@@ -317,7 +318,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const isSection = what === "section"
     const parent = isSection ? under.section : under.from
     const of = { owner: source.pool, memory: machine.state, parent, budgets, label, fiberId: 0, sequence: 0 }
-    const accounts = isSection ? [machine.sections] : [...budgets, machine.memory]
+    const accounts = isSection ? [ExclusiveSections.sectionsOf(machine)] : [...budgets, machine.memory]
     const sizes = { exactSize: size, blockSize: size, family: "", accounts }
     return new MachineRequest(replayed, { ...facts, ...sizes, operation: "reserve", asks: new Reservation(of) })
   }

@@ -204,3 +204,28 @@ export class Budget implements Account, ChargedBudget {
     return this.#state.outOfMemory(request, facts, this, waitedMillis, deadlock)
   }
 }
+
+/**
+ * The machine of a memory, as far as its budgets need it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface BudgetedMemory {
+  readonly state: PoolState
+  readonly maxBypasses: number
+}
+
+/**
+ * Makes a limit within a memory, or within another budget of it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  { maxBypasses, state }: BudgetedMemory,
+  kind: LimitOwner["kind"],
+  limit: number,
+  parent: Budget | undefined,
+  label: string | undefined
+): Budget => new Budget(state, { kind, name: label }, limit, parent, maxBypasses)

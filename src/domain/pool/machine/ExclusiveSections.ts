@@ -19,6 +19,17 @@ import { WaitQueue } from "./WaitQueue.ts"
 export const ofSections = -1
 
 /**
+ * The machine of a memory, as far as its sections need it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SectionedMemory {
+  readonly state: PoolState
+  readonly memory: Account
+}
+
+/**
  * The section that runs, and those that wait for it to end.
  *
  * @category models
@@ -96,3 +107,12 @@ export class ExclusiveSections implements Account {
     return this.#memory.outOfMemory(request, waitedMillis, deadlock)
   }
 }
+
+/**
+ * The exclusive sections of a memory. They are made when they are first asked for, so a program that has none has not their code either.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const sectionsOf = ({ memory, state }: SectionedMemory): NonNullable<PoolState["sections"]> =>
+  state.sections ??= new ExclusiveSections(state, memory)

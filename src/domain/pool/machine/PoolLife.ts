@@ -9,9 +9,8 @@ import type { DeviceLimits } from "../../device/DeviceInfo.ts"
 import { place } from "../../ErrorStack.ts"
 import type { GpuError, LimitOwner, Released } from "../../GpuError.ts"
 import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../PoolCore.ts"
-import { Budget } from "./Budget.ts"
+import type { Budget } from "./Budget.ts"
 import type { LeaseCharge } from "./Charge.ts"
-import { ExclusiveSections } from "./ExclusiveSections.ts"
 import { MemoryAccount } from "./MemoryAccount.ts"
 import { type PoolPort, PoolState, type Reusable } from "./PoolState.ts"
 import { type Failure, type Family, type Request, type RequestSource, unavailable } from "./Request.ts"
@@ -51,9 +50,9 @@ export class PoolLife<A extends Reusable = Reusable> {
   readonly core: PoolCore<A, Family>
   readonly state: PoolState<A>
   readonly memory: MemoryAccount<A>
-  readonly sections: ExclusiveSections
+  /** How often later requests may bypass one that waits, in any queue of the memory. */
+  readonly maxBypasses: number
   readonly #limits: DeviceLimits
-  readonly #maxBypasses: number
   readonly #trims: boolean
   /** Whether the end of a lease must be looked at: requests wait for its block, or it may have to be trimmed. */
   listens = false
@@ -63,7 +62,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   constructor(options: PoolMachineOptions, port: PoolPort<A>) {
     const { eviction, idle, limits, maxBypasses, maxBytes, maxHeldBytes, outgrown, owner, trims } = options
     this.#limits = limits
-    this.#maxBypasses = maxBypasses
+    this.maxBypasses = maxBypasses
     this.#trims = trims
     // The core counts steps; only the clock knows how long one is.
     const decay = idle && { steps: idle.steps, keepBytes: idle.keepBytes }
@@ -75,16 +74,10 @@ export class PoolLife<A extends Reusable = Reusable> {
       (request) => this.#neverFits(request) !== undefined
     )
     this.memory = new MemoryAccount(this.state, limits, owner, maxBypasses)
-    this.sections = new ExclusiveSections(this.state, this.memory)
   }
 
   get closed(): boolean {
     return this.state.closed
-  }
-
-  /** A limit within this memory, or within another budget of it. */
-  budget(kind: LimitOwner["kind"], limit: number, parent: Budget | undefined, label: string | undefined): Budget {
-    return new Budget(this.state, { kind, name: label }, limit, parent, this.#maxBypasses)
   }
 
   /** Whether a held block can be leased in one step: no request waits, nothing is reserved, and the device has one queue. */

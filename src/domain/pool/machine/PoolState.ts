@@ -10,7 +10,7 @@ import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { GaveUp } from "../PoolEvent.ts"
 import type { OuterLimits } from "./OuterLimits.ts"
 import type { PoolObserver } from "./PoolObserver.ts"
-import type { Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
+import type { Account, Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Reservation } from "./Reservation.ts"
 
 /**
@@ -90,6 +90,16 @@ export interface PoolPort<A extends Reusable = Reusable> {
   readonly outer: OuterLimits
 }
 
+/**
+ * The exclusive sections of a memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Sections extends Account {
+  isRunning(section: Reservation): boolean
+}
+
 /** How many requests one task resumes: the end of a pool, or a raised limit, may answer very many at once. */
 const mostResumedAtOnce = 256
 
@@ -108,6 +118,8 @@ export class PoolState<A extends Reusable = Reusable> {
   readonly queues = new Set<Queue>()
   /** The reservations whose effects run now. */
   readonly reservations = new Set<Reservation>()
+  /** The exclusive sections, once a program has asked for one: see `ExclusiveSections`. */
+  sections: Sections | undefined = undefined
   closed = false
   /** Bytes that the waiting requests have drawn from their reservations, as their queues last counted them. */
   drawnByWaiting = 0

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { Budget } from "effect-gpu-pool/Budget"
+import * as ExclusiveSections from "effect-gpu-pool/ExclusiveSections"
 import type { GpuError, Released } from "effect-gpu-pool/GpuError"
 import type { AdmittedJobs } from "effect-gpu-pool/HoldingJobs"
 import { noOuterLimits, type OuterLimits } from "effect-gpu-pool/OuterLimits"
@@ -46,9 +47,8 @@ export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
 
   /** A budget, or the memory itself, or its exclusive sections. */
   accountOf({ budgetNumber, value2 }: Input): Account {
-    const { memory, sections } = this.machine
     if (budgetNumber !== undefined) return this.knownBudget(budgetNumber)
-    return value2 === sections.number ? sections : memory
+    return value2 === ExclusiveSections.ofSections ? ExclusiveSections.sectionsOf(this.machine) : this.machine.memory
   }
 
   knownBudget(number: number | undefined): Budget {
