@@ -84,23 +84,6 @@ describe("NVIDIA's rule", () => {
     assert.match(found.failure.message, message)
   })
 
-  it("answers no figure for what is no device", () => {
-    const refused: ReadonlyArray<ReturnType<typeof Occupancy.make>> = [
-      Occupancy.make({ ...multiprocessor(9, 0), warps: 0 }, { threads: 32 }),
-      Occupancy.make({ ...multiprocessor(9, 0), registerUnit: NaN }, { threads: 32, registers: 8 }),
-      // The first argument is a `Result` that was not unwrapped, which the types forbid.
-      Reflect.apply(Occupancy.make, undefined, [
-        ComputeCapability.multiprocessor({ major: 12, minor: 0 }),
-        { threads: 32 }
-      ]),
-      Reflect.apply(Occupancy.make, undefined, [multiprocessor(9, 0), { threads: Symbol("many") }]),
-      Reflect.apply(Occupancy.pycuda, undefined, [multiprocessor(9, 0), { threads: 32 }])
-    ]
-    for (const found of refused) {
-      assert(Result.isFailure(found) && found.failure.reason._tag === "InvalidRequest", String(found))
-    }
-  })
-
   it("is Unsupported where no agreeing source is known", () => {
     for (const capability of [{ major: 2, minor: 0 }, { major: 11, minor: 0 }, { major: 12, minor: 0 }]) {
       const found = ComputeCapability.multiprocessor(capability)

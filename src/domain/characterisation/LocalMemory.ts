@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
-import { formatted, list } from "../arguments/Format.ts"
+import { list } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -37,9 +37,7 @@ export interface LocalMemoryConflict {
 }
 
 const areSizes = (sizes: ReadonlyArray<number>): boolean =>
-  Array.isArray(sizes) && sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size > 0)
-
-const written = (shape: ReadonlyArray<number>): string => Array.isArray(shape) ? `[${list(shape)}]` : formatted(shape)
+  sizes.length > 0 && sizes.every((size) => Number.isSafeInteger(size) && size > 0)
 
 const problemOf = (
   banks: LocalMemoryBanks,
@@ -54,7 +52,7 @@ const problemOf = (
   if (!areSizes(shape) || !areSizes(storedShape) || shape.length !== storedShape.length) {
     return invalidRequest(
       operation,
-      `the shapes ${written(shape)} and ${written(storedShape)} do not fit`,
+      `the shapes [${list(shape)}] and [${list(storedShape)}] do not fit`,
       "Pass as many positive dimensions for both."
     )
   }

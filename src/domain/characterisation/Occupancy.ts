@@ -6,7 +6,7 @@
  */
 import type * as Result from "effect/Result"
 import { resultOf } from "../AnswerOrError.ts"
-import { attempt, valid } from "../arguments/ArgumentProblem.ts"
+import { attempt } from "../arguments/ArgumentProblem.ts"
 import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import type { Multiprocessor } from "./ComputeCapability.ts"
@@ -54,22 +54,11 @@ export interface OccupancyRecord {
 
 const roundUp = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
-/** The workload with defaults filled in. The device's figures may come from the program, so they are checked. */
-const checked = <Device extends object>(
+/** A workload whose numbers are counts. */
+const checked = (
   operation: string,
-  workload: Workload,
-  device: Device,
-  counts: ReadonlyArray<keyof Device & string>
+  { registers = 0, sharedMemory = 0, threads }: Workload
 ): { readonly [K in keyof Workload]-?: number } => {
-  const { registers = 0, sharedMemory = 0, threads } = workload
-  const unfit = counts.find((name) => !Number.isSafeInteger(device[name]) || Number(device[name]) < 1)
-  if (unfit !== undefined) {
-    throw invalidRequest(
-      operation,
-      `the device's ${unfit} is ${formatted(device[unfit])}`,
-      "Pass a device with positive whole numbers."
-    )
-  }
   const wrong = !Number.isSafeInteger(threads) || threads < 1
     ? `${formatted(threads)} threads are no block`
     : !Number.isSafeInteger(sharedMemory) || sharedMemory < 0
@@ -81,37 +70,14 @@ const checked = <Device extends object>(
   return { registers, sharedMemory, threads }
 }
 
-const ofMultiprocessor = [
-  "warpSize",
-  "maxThreadsPerBlock",
-  "blocks",
-  "warps",
-  "registers",
-  "registersPerBlock",
-  "registersPerThread",
-  "registerUnit",
-  "subPartitions",
-  "sharedMemoryBytes",
-  "sharedMemoryBytesPerBlock",
-  "sharedMemoryUnit"
-] as const
-
-const ofDeviceData = [
-  "maxThreads",
-  "warpSize",
-  "registers",
-  "sharedMemory",
-  "warpsPerMultiprocessor",
-  "threadBlocksPerMultiprocessor",
-  "sharedMemoryAllocationGranularity"
-] as const
-
-const tooMuch = (operation: string, what: string, wanted: number, most: number): GpuError =>
-  invalidRequest(
+const demandAtMost = (operation: string, what: string, wanted: number, most: number): void => {
+  if (wanted <= most) return
+  throw invalidRequest(
     operation,
     `a block that takes ${wanted} ${what} does not run where ${most} are the most`,
     "Use smaller blocks, or less in each."
   )
+}
 
 type Limit = readonly [blocks: number, by: LimitedBy]
 
@@ -151,55 +117,39 @@ const record = (limits: ReadonlyArray<Limit>, warpsPerBlock: number, warps: numb
  * @since 0.1.0
  */
 export const make = (multiprocessor: Multiprocessor, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(attempt(() => occupancyOf(multiprocessor, workload)))
+  resultOf(attempt(() => {
+    const { registers, sharedMemory, threads } = checked(operation, workload)
+    demandAtMost(operation, "threads", threads, multiprocessor.maxThreadsPerBlock)
+    const { blocks, warpSize, warps } = multiprocessor
+    const warpsPerBlock = Math.ceil(threads / warpSize)
+    return record(
+      [
+        [blocks, "device"],
+        [Math.floor(warps / warpsPerBlock), "warps"],
+        [blocksByRegisters(multiprocessor, registers, warpsPerBlock), "regs"],
+        [blocksBySharedMemory(multiprocessor, sharedMemory), "smem"]
+      ],
+      warpsPerBlock,
+      warps
+    )
+  }))
 
-const occupancyOf = (multiprocessor: Multiprocessor, workload: Workload): OccupancyRecord | GpuError => {
-  const operation = "Occupancy.make"
-  const { registers, sharedMemory, threads } = checked(operation, workload, multiprocessor, ofMultiprocessor)
-  if (threads > multiprocessor.maxThreadsPerBlock) {
-    return tooMuch(operation, "threads", threads, multiprocessor.maxThreadsPerBlock)
-  }
-  const warpsPerBlock = Math.ceil(threads / multiprocessor.warpSize)
-  const byRegisters = valid(registerLimit(operation, multiprocessor, registers, warpsPerBlock))
-  const bySharedMemory = valid(sharedMemoryLimit(operation, multiprocessor, sharedMemory))
-  return record(
-    [
-      [multiprocessor.blocks, "device"],
-      [Math.floor(multiprocessor.warps / warpsPerBlock), "warps"],
-      [byRegisters, "regs"],
-      [bySharedMemory, "smem"]
-    ],
-    warpsPerBlock,
-    multiprocessor.warps
-  )
-}
+const operation = "Occupancy.make"
 
-const registerLimit = (
-  operation: string,
-  multiprocessor: Multiprocessor,
-  registers: number,
-  warpsPerBlock: number
-): number | GpuError => {
+const blocksByRegisters = (multiprocessor: Multiprocessor, registers: number, warpsPerBlock: number): number => {
   if (registers === 0) return Infinity
   const { registersPerBlock, registersPerThread, registerUnit, subPartitions, warpSize } = multiprocessor
-  if (registers > registersPerThread) return tooMuch(operation, "registers per thread", registers, registersPerThread)
+  demandAtMost(operation, "registers per thread", registers, registersPerThread)
   const perWarp = roundUp(registers * warpSize, registerUnit)
   // The hardware checks a block as if its warps were spread evenly over the sub-partitions.
-  const checked = perWarp * roundUp(warpsPerBlock, subPartitions)
-  if (checked > registersPerBlock) return tooMuch(operation, "registers", checked, registersPerBlock)
+  demandAtMost(operation, "registers", perWarp * roundUp(warpsPerBlock, subPartitions), registersPerBlock)
   const warpsPerPartition = Math.floor(multiprocessor.registers / subPartitions / perWarp)
   return Math.floor(warpsPerPartition * subPartitions / warpsPerBlock)
 }
 
-const sharedMemoryLimit = (
-  operation: string,
-  multiprocessor: Multiprocessor,
-  sharedMemory: number
-): number | GpuError => {
+const blocksBySharedMemory = (multiprocessor: Multiprocessor, sharedMemory: number): number => {
   const { reservedSharedMemoryBytes, sharedMemoryBytes, sharedMemoryBytesPerBlock, sharedMemoryUnit } = multiprocessor
-  if (sharedMemory > sharedMemoryBytesPerBlock) {
-    return tooMuch(operation, "bytes of shared memory", sharedMemory, sharedMemoryBytesPerBlock)
-  }
+  demandAtMost(operation, "bytes of shared memory", sharedMemory, sharedMemoryBytesPerBlock)
   const perBlock = roundUp(sharedMemory + reservedSharedMemoryBytes, sharedMemoryUnit)
   return perBlock === 0 ? Infinity : Math.floor(sharedMemoryBytes / perBlock)
 }
@@ -230,28 +180,22 @@ const sharedMemoryLimit = (
  * @since 0.1.0
  */
 export const pycuda = (device: DeviceData, workload: Workload): Result.Result<OccupancyRecord, GpuError> =>
-  resultOf(attempt(() => pycudaOf(device, workload)))
-
-const pycudaOf = (device: DeviceData, workload: Workload): OccupancyRecord | GpuError => {
-  const operation = "Occupancy.pycuda"
-  const { registers, sharedMemory, threads } = checked(operation, workload, device, ofDeviceData)
-  const warpsPerBlock = Math.ceil(threads / device.warpSize)
-  const sharedPerBlock = roundUp(sharedMemory, device.sharedMemoryAllocationGranularity)
-  const registersPerBlock = device.registerAllocationUnit === "warp"
-    ? warpsPerBlock * 32 * registers
-    : roundUp(2 * warpsPerBlock, 4) * 16 * registers
-  if (threads > device.maxThreads) return tooMuch(operation, "threads", threads, device.maxThreads)
-  if (registersPerBlock > device.registers) {
-    return tooMuch(operation, "registers", registersPerBlock, device.registers)
-  }
-  if (sharedPerBlock > device.sharedMemory) {
-    return tooMuch(operation, "bytes of shared memory", sharedPerBlock, device.sharedMemory)
-  }
-  const limits: ReadonlyArray<Limit> = [
-    [device.threadBlocksPerMultiprocessor, "device"],
-    [Math.floor(device.warpsPerMultiprocessor / warpsPerBlock), "warps"],
-    ...(registers > 0 ? [[Math.floor(device.registers / registersPerBlock), "regs"] as const] : []),
-    ...(sharedMemory > 0 ? [[Math.floor(device.sharedMemory / sharedPerBlock), "smem"] as const] : [])
-  ]
-  return record(limits, warpsPerBlock, device.warpsPerMultiprocessor)
-}
+  resultOf(attempt(() => {
+    const operation = "Occupancy.pycuda"
+    const { registers, sharedMemory, threads } = checked(operation, workload)
+    const warpsPerBlock = Math.ceil(threads / device.warpSize)
+    const sharedPerBlock = roundUp(sharedMemory, device.sharedMemoryAllocationGranularity)
+    const registersPerBlock = device.registerAllocationUnit === "warp"
+      ? warpsPerBlock * 32 * registers
+      : roundUp(2 * warpsPerBlock, 4) * 16 * registers
+    demandAtMost(operation, "threads", threads, device.maxThreads)
+    demandAtMost(operation, "registers", registersPerBlock, device.registers)
+    demandAtMost(operation, "bytes of shared memory", sharedPerBlock, device.sharedMemory)
+    const limits: ReadonlyArray<Limit> = [
+      [device.threadBlocksPerMultiprocessor, "device"],
+      [Math.floor(device.warpsPerMultiprocessor / warpsPerBlock), "warps"],
+      ...(registers > 0 ? [[Math.floor(device.registers / registersPerBlock), "regs"] as const] : []),
+      ...(sharedMemory > 0 ? [[Math.floor(device.sharedMemory / sharedPerBlock), "smem"] as const] : [])
+    ]
+    return record(limits, warpsPerBlock, device.warpsPerMultiprocessor)
+  }))

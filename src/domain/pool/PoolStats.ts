@@ -98,12 +98,14 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
  * @since 0.1.0
  */
 export const sum = (stats: ReadonlyArray<PoolStats>): PoolStats => {
-  const total: { -readonly [Counter in keyof PoolStats]: number } = { ...none }
+  const total: Counters = { ...none }
   for (const each of stats) {
     for (const counter of names) total[counter] += each[counter]
   }
   return total
 }
+
+type Counters = { -readonly [Counter in keyof PoolStats]: number }
 
 const none: PoolStats = {
   heldBlocks: 0,
@@ -165,27 +167,11 @@ export const format = (
  * @category getters
  * @since 0.1.0
  */
-export const snapshotOf = (counters: PoolStats): PoolStats => ({
-  heldBlocks: counters.heldBlocks,
-  activeBlocks: counters.activeBlocks,
-  managedBlocks: counters.managedBlocks,
-  heldBytes: counters.heldBytes,
-  activeBytes: counters.activeBytes,
-  managedBytes: counters.managedBytes,
-  pendingBytes: counters.pendingBytes,
-  peakActiveBytes: counters.peakActiveBytes,
-  peakActiveBlocks: counters.peakActiveBlocks,
-  peakManagedBytes: counters.peakManagedBytes,
-  peakManagedBlocks: counters.peakManagedBlocks,
-  hits: counters.hits,
-  borrows: counters.borrows,
-  misses: counters.misses,
-  driverAllocations: counters.driverAllocations,
-  driverFrees: counters.driverFrees,
-  releaseFailures: counters.releaseFailures,
-  waiters: counters.waiters,
-  reservedBytes: counters.reservedBytes
-})
+export const snapshotOf = (counters: PoolStats): PoolStats => {
+  const snapshot: Counters = { ...none }
+  for (const counter of names) snapshot[counter] = counters[counter]
+  return snapshot
+}
 
 /**
  * The held blocks of one queue, and the leases that it got. They are counted while the device has several queues.
