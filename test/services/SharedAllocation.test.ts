@@ -88,7 +88,7 @@ describe("buffers of one allocation", () => {
 
   it("wait for former owners on other queues only where they overlap", () =>
     fc.assert(fc.property(twoBuffers, ({ isApart, one, other }) => {
-      const queues = new DeviceQueues(info)
+      const queues = new DeviceQueues()
       const waits: Array<OrderedQueue> = []
       const first = queues.add(queueOf([]), undefined)
       const second = queues.add(queueOf(waits), undefined)

@@ -39,6 +39,7 @@ import { type TaskQueue, Tasks } from "../../services/calls/Tasks.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import * as KernelCache from "../../services/device/KernelCache.ts"
 import { CurrentKernelTimes } from "../../services/device/queues/KernelTimes.ts"
+import * as KnownQueues from "../../services/device/queues/KnownQueues.ts"
 import { DeviceQueues } from "../../services/device/queues/QueueOrder.ts"
 import * as Attachments from "../../services/lease/Attachments.ts"
 import { Faults } from "./Faults.ts"
@@ -252,7 +253,7 @@ const make = Effect.fn("Host.open")(function*(
     info: device.info,
     capacity: settings.kernelCacheCapacity
   })
-  const queues = new DeviceQueues(device.info)
+  const queues = KnownQueues.add(device.info, new DeviceQueues())
   const running = { clock: yield* Clock.Clock, rangeItems: settings.rangeItems }
   const queue = new HostQueue(device, running, queues)
   const images = new HostImages(device, queue)

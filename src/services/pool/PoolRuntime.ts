@@ -61,7 +61,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly core: PoolCore<Leasable, Family>
   readonly leases: LeaseTable
   /** Which blocks go to which queue of the device; `undefined` if the device can have only one queue. */
-  readonly queues: KnownQueues.Reuse | undefined
+  readonly queues: KnownQueues.QueueReuse | undefined
   /** The sources of its pools. */
   readonly sources = new Set<PoolSource>()
   #sourcesAdded = 0

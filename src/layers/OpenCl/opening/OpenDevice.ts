@@ -17,6 +17,7 @@ import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { ProbedDevice } from "../../../domain/GpuError.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
+import * as KnownQueues from "../../../services/device/queues/KnownQueues.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
 import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, regionFlags } from "../memory/MemoryFlags.ts"
 import { handleOf, LiveObjects, OpenClBuffer } from "../memory/OpenClObject.ts"
@@ -94,7 +95,7 @@ export class OpenDevice {
     this.queue = handles.queue
     this.driverObjects = driverObjects
     this.info = makeInfo(platform, device, byteGranular ? 1 : portableAlignment.bytes)
-    this.queues = new DeviceQueues(this.info)
+    this.queues = KnownQueues.add(this.info, new DeviceQueues())
     this.#profiled = profiled
     this.hostMemoryFlag = hostMemory ? CL_MEM_ALLOC_HOST_PTR : 0
   }

@@ -26,8 +26,10 @@ export class MemoryUses implements MemorySpan {
   readonly allocation: object
   readonly begin: number
   readonly end: number
-  #former = new Map<Queue, number>()
-  #present = new Map<Queue, number>()
+  /** The last uses by earlier owners. */
+  readonly former = new Map<Queue, number>()
+  /** The last uses by the present owner. */
+  readonly present = new Map<Queue, number>()
   /** The queue of the last command. */
   last: Queue | undefined = undefined
 
@@ -37,43 +39,33 @@ export class MemoryUses implements MemorySpan {
     this.end = end
   }
 
-  /** The last uses by earlier owners. */
-  get former(): ReadonlyMap<Queue, number> {
-    return this.#former
-  }
-
-  /** The last uses by the present owner. */
-  get present(): ReadonlyMap<Queue, number> {
-    return this.#present
-  }
-
   note(queue: Queue, position: number): void {
     // Else memory with one long-lived owner would remember every queue that ever used it.
-    if (!this.#present.has(queue)) this.#forgetEnded()
-    this.#present.set(queue, position)
+    if (!this.present.has(queue)) this.#forgetEnded()
+    this.present.set(queue, position)
     this.last = queue
   }
 
   handOver(): void {
-    for (const [queue, position] of this.#present) this.#former.set(queue, position)
-    this.#present.clear()
+    for (const [queue, position] of this.present) this.former.set(queue, position)
+    this.present.clear()
     this.#forgetEnded()
   }
 
   #forgetEnded(): void {
-    for (const uses of [this.#former, this.#present]) {
+    for (const uses of [this.former, this.present]) {
       for (const [queue, position] of uses) if (queue.hasEnded(position)) uses.delete(queue)
     }
   }
 
   /** Whether other queues may still run commands of earlier owners. */
   isFormerlyUsedBeside(queue: Queue): boolean {
-    return isUnderWay(this.#former, queue)
+    return isUnderWay(this.former, queue)
   }
 
   /** Whether other queues may still run commands on the memory. */
   isUsedBeside(queue: Queue): boolean {
-    return isUnderWay(this.#former, queue) || isUnderWay(this.#present, queue)
+    return isUnderWay(this.former, queue) || isUnderWay(this.present, queue)
   }
 }
 

@@ -6,15 +6,16 @@
  *
  * @internal
  */
+import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import { SpanSet } from "../../../domain/data/MemorySpan.ts"
-import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import type { ReusePolicy } from "../../../domain/pool/ReusePolicy.ts"
-import * as KnownQueues from "./KnownQueues.ts"
+import type { PoolBlock, PoolCore } from "../../../domain/pool/PoolCore.ts"
+import type { QueueStats } from "../../../domain/pool/PoolStats.ts"
+import * as ReusePolicy from "../../../domain/pool/ReusePolicy.ts"
+import { QueueDriver } from "../QueueDriver.ts"
 import { type CommandMemory, memoryOf, MemoryUses, type UsedMemory } from "./MemoryUses.ts"
-import type { Queue } from "./Queue.ts"
-import { QueueReuse } from "./QueueReuse.ts"
+import type { OpenQueues, Queue } from "./Queue.ts"
 
 /** What the order needs of a backend's queue. */
 export interface OrderedQueue {
@@ -31,7 +32,7 @@ export interface OrderedQueue {
 }
 
 /** The queues of one device that are open. */
-export class DeviceQueues implements KnownQueues.Queues {
+export class DeviceQueues implements OpenQueues {
   readonly #open = new Set<QueueOrder>()
   readonly #listeners = new Set<(several: boolean) => void>()
   #first: QueueOrder | undefined
@@ -44,10 +45,6 @@ export class DeviceQueues implements KnownQueues.Queues {
   readonly #serial = new SpanSet()
   /** Whether the device has more than one open queue. */
   several = false
-
-  constructor(info: DeviceInfo) {
-    KnownQueues.add(info, this)
-  }
 
   /** The queue that the device has opened with. */
   get first(): QueueOrder {
@@ -80,6 +77,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     if (!this.several) this.#uses = new SpanSet()
   }
 
+  /** Calls `listener` when `several` changes. Returns a function that removes it. */
   onSeveral(listener: (several: boolean) => void): () => void {
     this.#listeners.add(listener)
     return () => {
@@ -106,6 +104,7 @@ export class DeviceQueues implements KnownQueues.Queues {
     this.#hasLentHandles = true
   }
 
+  /** From now on commands on the memory run in the order in which they are recorded, whichever queues record them. */
   serialise({ wholeMemory }: UsedMemory): void {
     this.#serial.add(wholeMemory)
   }
@@ -132,7 +131,8 @@ export class DeviceQueues implements KnownQueues.Queues {
     return queue.positionUnsafe()
   }
 
-  reuse(policy: ReusePolicy | undefined): KnownQueues.Reuse {
+  /** How one pool reuses blocks among the queues. */
+  reuse(policy: ReusePolicy.ReusePolicy | undefined): QueueReuse {
     return new QueueReuse(this, policy)
   }
 
@@ -204,5 +204,93 @@ export class QueueOrder implements Queue {
   /** Call it after recording a command, with the position that the queue then has. */
   recorded(command: CommandMemory, position: number): void {
     for (const memory of memoryOf(command)) this.queues.note(memory, this, position)
+  }
+}
+
+/** How many of the last released blocks are searched for one that needs no wait. */
+const preferredAmong = 8
+
+/** How one pool reuses its held blocks among the queues of a device. */
+export class QueueReuse {
+  readonly #queues: DeviceQueues
+  readonly #policy: ReusePolicy.ReusePolicy["ofOtherQueues"]
+  readonly #served = new WeakMap<Queue, { leases: number; waits: number }>()
+
+  constructor(queues: DeviceQueues, policy: ReusePolicy.ReusePolicy = ReusePolicy.afterEvents) {
+    this.#queues = queues
+    this.#policy = policy.ofOtherQueues
+  }
+
+  get several(): boolean {
+    return this.#queues.several
+  }
+
+  onSeveral(listener: (several: boolean) => void): () => void {
+    return this.#queues.onSeveral(listener)
+  }
+
+  /** A held block for the queue of the program with this context, as `PoolCore.acquire`. */
+  acquire<A extends UsedMemory, F>(
+    core: PoolCore<A, F>,
+    context: Context.Context<never>,
+    family: F,
+    blockSize: number,
+    request: number,
+    most: number
+  ): PoolBlock<A, F> | undefined {
+    const queue = this.#queueOf(context)
+    const acquire = (accepts: (memory: A) => boolean, among?: number): PoolBlock<A, F> | undefined =>
+      core.acquireAccepted(family, blockSize, request, most, accepts, among)
+    const isFree = (memory: A): boolean => !this.#isUsedBeside(memory, queue)
+    if (this.#policy === "never") return this.#counted(queue, acquire((memory) => this.isOf(memory, queue)))
+    const free = acquire(isFree, this.#policy === "whenEnded" ? Infinity : preferredAmong)
+    return this.#counted(queue, free ?? (this.#policy === "whenEnded" ? undefined : acquire(() => true)))
+  }
+
+  handOver(memory: UsedMemory): void {
+    if (this.#queues.several) this.#queues.handOver(memory)
+  }
+
+  /** Whether a held block counts as one of a queue. */
+  isOf(memory: UsedMemory, queue: Queue): boolean {
+    return this.#lastOf(memory) === queue
+  }
+
+  statsOf<A extends UsedMemory, F>(core: PoolCore<A, F>, queue: Queue): QueueStats {
+    const { leases, waits } = this.#served.get(queue) ?? { leases: 0, waits: 0 }
+    let heldBlocks = 0
+    let heldBytes = 0
+    for (const { capacity, value } of core.held()) {
+      if (this.#lastOf(value) !== queue) continue
+      heldBlocks += 1
+      heldBytes += capacity
+    }
+    return { label: queue.label, heldBlocks, heldBytes, leases, waits }
+  }
+
+  #counted<B extends PoolBlock<UsedMemory, unknown>>(queue: Queue, block: B | undefined): B | undefined {
+    if (block === undefined) return undefined
+    const served = this.#served.get(queue) ?? { leases: 0, waits: 0 }
+    served.leases += 1
+    if (this.#isUsedBeside(block.value, queue)) served.waits += 1
+    this.#served.set(queue, served)
+    return block
+  }
+
+  /** The queue in context, if it is one of this device; else the first one. */
+  #queueOf(context: Context.Context<never>): Queue {
+    const order = Context.getOrUndefined(context, QueueDriver)?.order
+    return order?.queues === this.#queues ? order : this.#queues.first
+  }
+
+  #isUsedBeside(memory: UsedMemory, queue: Queue): boolean {
+    return this.#queues.usesOf(memory).some((uses) => uses.isUsedBeside(queue))
+  }
+
+  /**
+   * The queue that used the memory last. Memory that was not used since there are several queues counts for the first.
+   */
+  #lastOf(memory: UsedMemory): Queue {
+    return this.#queues.usesOf(memory).at(-1)?.last ?? this.#queues.first
   }
 }
