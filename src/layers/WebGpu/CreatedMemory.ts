@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { driverError, inScopes, isOutOfMemory } from "./commands/ErrorScopes.ts"
 import { submitNothing } from "./commands/SubmittedWork.ts"
-import { awaitDevice } from "./opening/AwaitDevice.ts"
+import { awaitDevice, awaitEnd } from "./opening/AwaitDevice.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 
 /** An empty submit and its completion take some 10 µs. */
@@ -93,14 +93,9 @@ export class CreatedMemory {
 
   /** Waits until fewer destroyed bytes await their return. */
   #room(): Effect.Effect<void, GpuError> {
-    return awaitDevice<void>({
-      status: this.#opened.status,
-      call: "GPUQueue.onSubmittedWorkDone",
-      start: async () => {
-        if (this.#destroysSinceSubmit > 0) this.#submit()
-        await this.#returned
-        return Exit.void
-      }
+    return awaitEnd(this.#opened.status, "GPUQueue.onSubmittedWorkDone", () => {
+      if (this.#destroysSinceSubmit > 0) this.#submit()
+      return this.#returned
     })
   }
 

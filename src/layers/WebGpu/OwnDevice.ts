@@ -11,10 +11,14 @@ import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError
 import { BackendHandle } from "../../services/backend/BackendHandle.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
+import type { LazyModule } from "../../services/calls/LazyModule.ts"
+import type { ImageDriver } from "../../services/device/ImageDriver.ts"
+import type { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
+import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
-import type { OpenedDevice } from "./opening/OpenedDevice.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
+import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /**
@@ -68,6 +72,15 @@ export class WebGpu extends Context.Service<WebGpu, {
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
+
+/** What this backend's modules know of an open device. @internal */
+export interface OpenedDevice {
+  readonly device: WebGpuDevice
+  readonly queue: QueueDriver["Service"]
+  /** What {@link driver} loads. */
+  readonly images: LazyModule<WebGpuImages>
+  readonly driver: ImageDriver["Service"]
+}
 
 const backendHandles = new BackendHandle<DeviceInfo, OpenedDevice>()
 

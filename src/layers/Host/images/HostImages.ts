@@ -106,25 +106,13 @@ export class HostImages implements Driver {
     )
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
-    const extent = extentOf(source, region)
-    return this.#queue.copyRectUnsafe(
-      extent,
-      bufferOf(source),
-      placeOf(source, region.origin),
-      target,
-      packedAt(extent, offset)
-    )
+    const [extent, from] = [extentOf(source, region), placeOf(source, region.origin)]
+    return this.#queue.copyRectUnsafe(extent, bufferOf(source), from, target, packedAt(extent, offset))
   }
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) => {
-    const extent = extentOf(target, region)
-    return this.#queue.copyRectUnsafe(
-      extent,
-      source,
-      packedAt(extent, offset),
-      bufferOf(target),
-      placeOf(target, region.origin)
-    )
+    const [extent, to] = [extentOf(target, region), placeOf(target, region.origin)]
+    return this.#queue.copyRectUnsafe(extent, source, packedAt(extent, offset), bufferOf(target), to)
   }
 
   readonly createSampler: Driver["createSampler"] = (options) => {

@@ -203,13 +203,10 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   }
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
-    this.enqueueRead(
+    this.enqueueReads(
       { call: "clEnqueueReadBuffer", bytes, label: CommandLabel.read(bytes, source), buffers: [source] },
       answer,
-      handleOf(source),
-      CL_NON_BLOCKING,
-      offset,
-      bytes
+      [[handleOf(source), CL_NON_BLOCKING, offset, bytes]]
     )
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
@@ -286,14 +283,6 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     const position = this.#commands.recorded
     const ended = this.#endedUpTo(() => position)
     return Exit.succeed(Effect.flatMap(ended, () => this.#commands.takeError() ?? failure ?? Exit.void))
-  }
-
-  enqueueRead<Call extends Enqueuing>(
-    recording: Recording<Call>,
-    answer: ReadAnswer,
-    ...args: ReadArgumentsOf<Call>
-  ): () => void {
-    return this.enqueueReads(recording, answer, [args])
   }
 
   enqueueReads<Call extends Enqueuing>(

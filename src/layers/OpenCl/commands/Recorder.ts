@@ -49,16 +49,10 @@ export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
    */
   recordAwaited(recording: Recording, enqueue: Enqueue): Exit.Exit<Effect.Effect<void, GpuError>, GpuError>
   /**
-   * As `enqueue`, for a command that reads `bytes` bytes into memory of its own. The driver keeps the memory that it
-   * reads until the command has ended, even when that is released meanwhile. The returned function does nothing: a read
-   * cannot be cancelled.
+   * As `enqueue`, for one or more commands that read `bytes` bytes into the same memory, each with what it takes. The
+   * driver keeps the memory that it reads until a command has ended, even when that is released meanwhile. The returned
+   * function does nothing: a read cannot be cancelled.
    */
-  enqueueRead<Call extends Enqueuing>(
-    recording: Recording<Call>,
-    answer: ReadAnswer,
-    ...args: ReadArgumentsOf<Call>
-  ): () => void
-  /** As `enqueueRead`, by several commands, each with what it takes, into the same memory. */
   enqueueReads<Call extends Enqueuing>(
     recording: Recording<Call>,
     answer: ReadAnswer,

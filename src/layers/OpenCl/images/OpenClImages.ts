@@ -171,14 +171,10 @@ export class OpenClImages implements Driver {
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const bytes = bytesOf(source, region)
-    return this.#queue.enqueueRead(
+    return this.#queue.enqueueReads(
       { call: "clEnqueueReadImage", bytes, label: CommandLabel.read(bytes, source), images: [source] },
       answer,
-      handleOf(source),
-      CL_NON_BLOCKING,
-      ...areaOf(source, region),
-      0,
-      0
+      [[handleOf(source), CL_NON_BLOCKING, ...areaOf(source, region), 0, 0]]
     )
   }
 

@@ -40,11 +40,6 @@ export interface SvmCapabilities {
 const CL_DEVICE_PROFILE = 0x102e
 const CL_DEVICE_SVM_CAPABILITIES = 0x1053
 
-const coarseGrain = 1
-const fineGrain = 2
-const fineGrainSystem = 4
-const atomics = 8
-
 /** A long16, which the full profile always has. */
 const largestType = 128
 
@@ -54,10 +49,10 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
     ? 0
     : InfoQuery.long(api.clGetDeviceInfo, device.id, CL_DEVICE_SVM_CAPABILITIES) ?? 0
   return {
-    coarseGrain: (bits & coarseGrain) !== 0,
-    fineGrain: (bits & fineGrain) !== 0,
-    fineGrainSystem: (bits & fineGrainSystem) !== 0,
-    atomics: (bits & atomics) !== 0,
+    coarseGrain: (bits & 1) !== 0,
+    fineGrain: (bits & 2) !== 0,
+    fineGrainSystem: (bits & 4) !== 0,
+    atomics: (bits & 8) !== 0,
     maxAlignment: isEmbedded(api, device) && !device.extensions.includes("cles_khr_int64")
       ? largestType / 2
       : largestType,

@@ -12,7 +12,7 @@ import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { UniformRing } from "../kernels/UniformRing.ts"
 import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
-import { awaitDevice } from "../opening/AwaitDevice.ts"
+import { awaitEnd } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -241,27 +241,13 @@ export class WebGpuQueue implements Driver {
   }
 
   readonly #worked = Effect.suspend(() =>
-    awaitDevice<void>({
-      status: this.#opened.status,
-      call: "GPUQueue.onSubmittedWorkDone",
-      start: async () => {
-        await this.#work.worked()
-        return Exit.void
-      }
-    })
+    awaitEnd(this.#opened.status, "GPUQueue.onSubmittedWorkDone", () => this.#work.worked())
   )
 
   /** Fails with what went wrong in earlier flushes and writes. */
   readonly recorded = Effect.suspend(() =>
     Effect.flatMap(
-      awaitDevice<void>({
-        status: this.#opened.status,
-        call: "GPUDevice.popErrorScope",
-        start: async () => {
-          await this.#opened.failures.settled()
-          return Exit.void
-        }
-      }),
+      awaitEnd(this.#opened.status, "GPUDevice.popErrorScope", () => this.#opened.failures.settled()),
       () => this.#opened.failures.take() ?? Effect.void
     )
   )

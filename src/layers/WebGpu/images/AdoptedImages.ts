@@ -17,7 +17,7 @@ import type { DeviceImage, ImageDescription } from "../../../services/device/Dev
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import { logged } from "../../../services/device/ReleaseInOrder.ts"
 import { ImageAllocator } from "../../../services/images/ImageAllocator.ts"
-import type { OpenedDevice } from "../opening/OpenedDevice.ts"
+import type { OpenedDevice } from "../OwnDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { usageOf } from "./WebGpuImage.ts"
 import { imageFormat } from "./WebGpuImageFormat.ts"

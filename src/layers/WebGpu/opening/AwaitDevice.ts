@@ -25,6 +25,13 @@ export interface Question<A> {
 export const awaitDevice = <A>(question: Question<A>): Effect.Effect<A, GpuError> =>
   Effect.callback((resume) => Effect.sync(ask(question, resume)))
 
+/** The same, for a promise that only says that something has ended. */
+export const awaitEnd = (
+  status: DeviceStatus,
+  call: string,
+  start: () => Promise<unknown>
+): Effect.Effect<void, GpuError> => awaitDevice<void>({ status, call, start: () => start().then(() => Exit.void) })
+
 /**
  * Calls `start` in this very step, and `answer` once with its answer or with the loss of the device. Returns the
  * function that gives up.

@@ -11,8 +11,7 @@ import * as BackendTraits from "../../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import { thrown } from "../commands/ErrorScopes.ts"
-import { RecordedFailures } from "../commands/RecordedFailures.ts"
+import { RecordedFailures, thrown } from "../commands/ErrorScopes.ts"
 import type { WebGpuImage } from "../images/WebGpuImage.ts"
 import type { WebGpuSampler } from "../images/WebGpuSampler.ts"
 import { language } from "../language/WgslLanguage.ts"
@@ -253,3 +252,13 @@ const dtypesOf = (features: WebGpuApi.Features): ReadonlySet<DType.DType> => {
 
 /** Buffers are made in multiples of 4 bytes, and some drivers say 2^32 - 1. */
 const roundDown4 = (bytes: number): number => Math.floor(bytes / 4) * 4
+
+/** `undefined` for a device that the library has opened: its adapter lacks the feature. */
+export const featureHint = (
+  { isShared }: Pick<OpenDevice, "isShared">,
+  feature: WantedFeature | undefined
+): string | undefined =>
+  isShared && feature !== undefined
+    ? `The device that the program gave was opened without the feature ${feature}: name it in requiredFeatures of ` +
+      "requestDevice, where the adapter has it."
+    : undefined

@@ -12,8 +12,7 @@ import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { submitNothing } from "../commands/SubmittedWork.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import { featureHint } from "./FeatureHint.ts"
-import { destroyAll, lossOf, type OpenDevice, unwatched } from "./OpenDevice.ts"
+import { destroyAll, featureHint, lossOf, type OpenDevice, unwatched } from "./OpenDevice.ts"
 
 /** Takes a device into use, until the scope closes. Fails with DeviceLost where it is lost already. */
 export const open = Effect.fnUntraced(function*(
