@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { QueueDriver } from "../../src/services/device/QueueDriver.ts"
@@ -34,6 +35,17 @@ describe("WebGpu buffers", () => {
         yield* destroy(second)
         yield* held(256 * mebi)
       })))
+
+  it.live("makes no more staging buffers than the system has maps for", () =>
+    Effect.gen(function*() {
+      const device = yield* DeviceContext
+      const make = device.createBuffer(4, BufferUsage.download)
+      const first = yield* make
+      yield* Effect.replicateEffect(make, 39_999, { concurrency: "unbounded", discard: true })
+      strictEqual((yield* Effect.flip(make)).reason._tag, "OutOfMemory")
+      yield* device.destroyBufferUnsafe(first)
+      yield* make
+    }).pipe(Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
   it.live("keeps the scopes of concurrent fibers apart", () =>
     onDevice({}, () =>

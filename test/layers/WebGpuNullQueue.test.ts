@@ -5,13 +5,14 @@ import * as Fiber from "effect/Fiber"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
+import * as QueueEvent from "../../src/services/device/QueueEvent.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { WebGpu } from "../../src/webgpu.ts"
 import { create, destroy, held, mebi, nothing, onDevice, turn } from "../support/nullDevice.ts"
 import { type Bends, watchedGpu } from "../support/watchedGpu.ts"
 
 describe("WebGpu queue", () => {
-  it.live("submits at the end of the turn, at 64 commands, and when asked", () =>
+  it.live("submits at the end of the turn of the event loop, at 64 commands, and when asked", () =>
     onDevice({}, (watched) =>
       Effect.gen(function*() {
         const buffer = yield* held(256)
@@ -40,6 +41,19 @@ describe("WebGpu queue", () => {
         strictEqual(watched.count("GPUQueue.writeBuffer"), 1)
       })))
 
+  it.live("asks the device once for however many fibers that wait for the same work", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const buffer = yield* held(256)
+        yield* CommandQueue.write(buffer, new Uint8Array(256))
+        const event = yield* CommandQueue.event
+        yield* Effect.replicateEffect(QueueEvent.wait(event), 100, { concurrency: "unbounded", discard: true })
+        strictEqual(watched.count("GPUQueue.onSubmittedWorkDone"), 1)
+        yield* CommandQueue.write(buffer, new Uint8Array(256))
+        yield* CommandQueue.finish
+        strictEqual(watched.count("GPUQueue.onSubmittedWorkDone"), 2)
+      })))
+
   it.live("writes the scalars of a whole flush at once", () =>
     onDevice({}, (watched) =>
       Effect.gen(function*() {
@@ -50,7 +64,7 @@ describe("WebGpu queue", () => {
         strictEqual(watched.count("GPUDevice.createBindGroup"), 1)
       })))
 
-  it.live("makes one bind group for each set of buffers and sizes, however they take turns", () =>
+  it.live("makes one bind group for each set of buffers and sizes, in whatever order they are used", () =>
     onDevice({}, (watched) =>
       Effect.gen(function*() {
         const buffers = yield* Effect.forEach(Array.from({ length: 40 }), () => held(256))
@@ -105,7 +119,7 @@ describe("WebGpu queue", () => {
         yield* CommandQueue.finish
       })))
 
-  it.live("tells each failure of recorded work once, with the labels of its flush, and harms nothing later", () =>
+  it.live("reports each failure of recorded work once, with the labels of its flush, and harms nothing later", () =>
     onDevice({}, () =>
       Effect.gen(function*() {
         const a = yield* held(256, "a")

@@ -2,6 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as GpuError from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
@@ -165,4 +167,41 @@ describe("a service made of a queue", () => {
       yield* replaced.fill(lease, 7)
       strictEqual((yield* replaced.read(lease, Uint32Array))[0], 7)
     }).pipe(Effect.scoped, Effect.provide(layer())))
+})
+
+describe("more reads at one time than a driver can have", () => {
+  it.effect("wait for the reads before them, and begin in order", () =>
+    Effect.gen(function*() {
+      const answers: Array<() => void> = []
+      const { context } = yield* open({
+        over: (host) =>
+          withDrivers(host, {
+            queue: ({ readUnsafe }) => ({
+              readUnsafe: (source, offset, bytes, answer) => {
+                let giveUp: () => void = constVoid
+                answers.push(() => void (giveUp = readUnsafe(source, offset, bytes, answer)))
+                return () => giveUp()
+              }
+            })
+          })
+      })
+      yield* Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(4)
+        const read = (at: number) => Effect.as(CommandQueue.read(x, Uint8Array), at)
+        const fibers = yield* Effect.forEach(
+          Array.from({ length: 20_000 }, (_, at) => at),
+          (at) => Effect.forkChild(read(at), { startImmediately: true })
+        )
+        strictEqual(answers.length, 16_384)
+        yield* Fiber.interruptAll([fibers[16_384]!, fibers[0]!])
+        strictEqual(answers.length, 16_385)
+        for (let at = 0; at < answers.length; at++) {
+          answers[at]!()
+          if (at % 64 === 0) yield* Effect.yieldNow
+        }
+        while (answers.length < 19_999) yield* Effect.yieldNow
+        const done = yield* Fiber.joinAll(fibers.filter((_, at) => at !== 0 && at !== 16_384))
+        strictEqual(done.length, 19_998)
+      }).pipe(Effect.scoped, Effect.provide(context))
+    }))
 })

@@ -11,7 +11,7 @@ import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
-import { type GpuError, unsupported } from "../../domain/GpuError.ts"
+import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
 import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
@@ -32,6 +32,12 @@ export interface StagingPart {
   ) => WebGpuBuffer
 }
 
+/**
+ * How many staging buffers a device may have. The system maps each on its own, and Linux allows a process 65,530 such maps, which reads
+ * need too. Beyond that Dawn ends the process.
+ */
+const mostStagingBuffers = 40_000
+
 export class WebGpuDevice {
   readonly info: DeviceInfo
   readonly status: DeviceStatus
@@ -42,6 +48,7 @@ export class WebGpuDevice {
   readonly #live: Set<WebGpuBuffer>
   readonly #memory: CreatedMemory
   readonly #staging: LazyModule<StagingPart>
+  #stagingBuffers = 0
 
   constructor(opened: OpenDevice, staging: LazyModule<StagingPart>) {
     const { buffers, device, driverObjects, info, status } = opened
@@ -121,7 +128,8 @@ export class WebGpuDevice {
       }),
       destroy: (buffer) => this.#destroy(buffer)
     })
-    return BufferUsageRules.isStaging(usage) ? this.#staging.use(() => created) : created
+    if (!BufferUsageRules.isStaging(usage)) return created
+    return this.#staging.use(() => this.#stagingBuffers < mostStagingBuffers ? created : outOfMemory(bytes))
   }
 
   #make(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
@@ -142,6 +150,7 @@ export class WebGpuDevice {
     this.driverObjects.add("buffer")
     this.#live.add(buffer)
     this.#memory.add(buffer.gpu.size)
+    if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers += 1
   }
 
   #destroy(buffer: WebGpuBuffer): void {
@@ -159,6 +168,7 @@ export class WebGpuDevice {
   /** The memory is freed with the last buffer over it; the driver object counts until then. */
   #release(buffer: WebGpuBuffer): void {
     this.#live.delete(buffer)
+    if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers -= 1
     const isDestroyed = buffer.destroyGpu()
     this.#memory.remove(buffer.gpu.size, isDestroyed)
     if (isDestroyed) this.driverObjects.remove("buffer")

@@ -15,6 +15,26 @@ import type { ReadAnswer } from "./QueueDriver.ts"
 export type Begin = (answer: ReadAnswer) => () => void
 
 /**
+ * How many reads the drivers get at a time. Each may need memory that the system maps on its own, and Linux allows a process 65,530
+ * such maps. Beyond that a driver ends the process.
+ */
+const mostUnderWay = 16_384
+
+let underWay = 0
+
+/** Reads beyond these, in order. */
+const waiting = new Set<() => void>()
+
+const ended = (): void => {
+  underWay -= 1
+  for (const begin of waiting) {
+    if (underWay >= mostUnderWay) return
+    waiting.delete(begin)
+    begin()
+  }
+}
+
+/**
  * Checks and begins in one step, so that no other fiber can end the source between the two, and waits for the bytes.
  * The check returns how to begin, or an error, or `undefined` where there are no bytes to read.
  */
@@ -25,9 +45,31 @@ export const read = (
   inSpan(
     operation,
     Effect.callback((resume) => {
-      const begin = attempt(() => check(operation))
-      if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
-      return isGpuError(begin) ? resume(begin) : Effect.sync(begin(resume))
+      let stop: () => void
+      const begin = () => {
+        const begin = attempt(() => check(operation))
+        if (begin === undefined) return resume(Effect.succeed(new ArrayBuffer(0)))
+        if (isGpuError(begin)) return resume(begin)
+        let isOver = false
+        const end = () => {
+          if (isOver) return
+          isOver = true
+          ended()
+        }
+        underWay += 1
+        const giveUp = begin((bytes) => {
+          end()
+          resume(bytes)
+        })
+        stop = () => {
+          giveUp()
+          end()
+        }
+      }
+      stop = () => waiting.delete(begin)
+      if (underWay < mostUnderWay) begin()
+      else waiting.add(begin)
+      return Effect.sync(() => stop())
     })
   )
 

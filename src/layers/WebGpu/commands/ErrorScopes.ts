@@ -89,7 +89,8 @@ interface Failed {
 
 export class RecordedFailures {
   #failed: Array<Failed> = []
-  readonly #pending = new Set<Promise<void>>()
+  /** Resolves when everything followed so far has been decided: one promise for however many fibers wait. */
+  #settled: Promise<unknown> = Promise.resolve()
 
   add(failed: Failed): void {
     this.#failed.push(failed)
@@ -97,9 +98,7 @@ export class RecordedFailures {
 
   /** Follows the scopes of a call; `onFailure` runs only when something failed, and names the commands. */
   follow(call: string, scopes: Promise<ReadonlyArray<ScopedFailure>>, onFailure: () => ReadonlyArray<string>): void {
-    const settled = this.#decide(call, scopes, onFailure)
-    this.#pending.add(settled)
-    void settled.then(() => this.#pending.delete(settled))
+    this.#settled = Promise.all([this.#settled, this.#decide(call, scopes, onFailure)])
   }
 
   async #decide(
@@ -112,8 +111,8 @@ export class RecordedFailures {
   }
 
   /** Resolves when everything followed so far has been decided. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#pending)
+  settled(): Promise<unknown> {
+    return this.#settled
   }
 
   /** Everything that failed since the last call, as one error. */

@@ -17,6 +17,8 @@ export class SubmittedWork {
   #submitted = 0
   #ended = 0
   #asking = false
+  /** The last question to the device, which all ask together who wait for the same work. */
+  #asked: { readonly until: number; readonly ended: Promise<void> } | undefined
 
   constructor(queue: WebGpuHandle.Queue) {
     this.#queue = queue
@@ -38,10 +40,18 @@ export class SubmittedWork {
   }
 
   /** Settles when everything submitted until now has ended; on a device that gets lost it may never settle. */
-  async worked(): Promise<void> {
+  worked(): Promise<void> {
     const until = this.#submitted
-    await this.#queue.onSubmittedWorkDone()
-    this.endedUpTo(until)
+    if (this.#asked?.until !== until) {
+      const ended = this.#queue.onSubmittedWorkDone().then(() => this.endedUpTo(until))
+      this.#asked = { until, ended }
+    }
+    return this.#asked.ended
+  }
+
+  /** An empty submit was made, which has no position: the next question is also for its end. */
+  addNothing(): void {
+    this.#asked = undefined
   }
 
   /** Notes that the work up to a position has ended, since later work has. */

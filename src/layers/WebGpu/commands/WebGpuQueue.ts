@@ -221,6 +221,7 @@ export class WebGpuQueue implements Driver {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     submitNothing(this.#opened)
+    this.#work.addNothing()
     return this.#worked
   })
 
