@@ -42,7 +42,7 @@ describe("the documents", () => {
     deepStrictEqual(listed(textOf("docs/README.md")), pages)
   })
 
-  it("would tell a page that the index lacks, and one that it has twice", () => {
+  it("finds a page that the index lacks, and one that it has twice", () => {
     deepStrictEqual(listed("- [A](a.md): one.\n- [A](a.md): again.\n[B](b.md): no entry.\n"), ["a.md", "a.md"])
   })
 
@@ -71,7 +71,7 @@ describe("the documents", () => {
     deepStrictEqual(twice(words), [])
   })
 
-  it("would tell a word that stands there twice", () => {
+  it("finds a word that stands there twice", () => {
     deepStrictEqual(twice(wordsOf("| word | meaning |\n| --- | --- |\n| hit, miss | a |\n| miss | b |\n")), ["miss"])
   })
 })

@@ -154,7 +154,7 @@ describe("the mapping table", () => {
     deepStrictEqual(missingNames(document, rows), [])
   })
 
-  it("would tell a name that has no row", () => {
+  it("finds a name that has no row", () => {
     const cuPy = seedNames["CuPy's pool"]!
     const without = rows.filter(({ there }) => !there.includes("free_bytes"))
     deepStrictEqual(missingNames(cuPy, without), ["MemoryPool.free_bytes"])
@@ -166,7 +166,7 @@ describe("the mapping table", () => {
     deepStrictEqual(contradictions(rows), [])
   })
 
-  it("would tell two rows that contradict each other", () => {
+  it("finds two rows that contradict each other", () => {
     const map = row("`enqueue_map_image`", "`Images.map`", "OpenCL runtime: memory objects")
     const flag = row("`HOST_READ_ONLY`, `HOST_NO_ACCESS`", "`BufferUsage.hostReadOnly`")
     deepStrictEqual(contradictions([map, row("`enqueue_map_image(order=)`", "none")]), ["OpenCL enqueue_map_image"])
@@ -184,7 +184,7 @@ describe("the mapping table", () => {
     )
   })
 
-  it("would tell a name that does not exist", () => {
+  it("finds a name that does not exist", () => {
     const wrong = ["Nowhere.make", "BufferPool.nothing", "PoolStats.PoolStats#nothing"]
     assert.strictEqual(wrong.map(problemOf).filter((problem) => problem !== undefined).length, 3)
     const right = ["BufferPool.layer", "PoolStats.PoolStats#heldBlocks", "Svm.view"]

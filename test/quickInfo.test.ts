@@ -139,7 +139,7 @@ const forms = "number | bigint | `${number} MiB` | `${number} GiB` | `${number}%
 const at = (code: string): string => /\w+(?=: 1)/.exec(code)![0]
 
 describe("the types that an editor shows", () => {
-  it("tell the forms of a limit", () => {
+  it("show the forms of a limit", () => {
     const given = `import { BufferPool, StagingPool } from "effect-gpu-pool"
 import { LimitingAllocator } from "effect-gpu-pool/allocators"`
     const options = [
@@ -174,7 +174,7 @@ declare const backend: "host" | "opencl" | "webgpu"`
 })
 
 describe("the check", () => {
-  it("tells names and calls without documentation, or with that of another name", () => {
+  it("finds names and calls without documentation, or with that of another name", () => {
     const folder = join(scratch, "planted")
     mkdirSync(folder)
     writeFileSync(join(folder, "entries.ts"), `export * as e0 from "./planted.js"`)

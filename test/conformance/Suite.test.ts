@@ -324,7 +324,7 @@ describe("the conformance suite", () => {
       })
   )
 
-  it.live("notices buffers that are never given back, in every test that has one, and at the close", () =>
+  it.live("notices buffers that are never freed, in every test that has one, and at the close", () =>
     Effect.gen(function*() {
       const failed = yield* failuresOf(leaking, "transfers", some(suite))
       assert.include(failed.map(({ group }) => group), "transfers")

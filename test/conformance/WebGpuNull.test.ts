@@ -131,7 +131,7 @@ describe("out of memory for real", () => {
       SizePolicy.sizeClasses(0)
     ))
 
-  it.live("lets every fiber have its turn when it retries what is retryable", () =>
+  it.live("serves every fiber in the end when it retries what is retryable", () =>
     onNull(Effect.gen(function*() {
       const turns = yield* Effect.forEach(
         Array.from({ length: 40 }, (_, index) => (40 + index) * MiB),

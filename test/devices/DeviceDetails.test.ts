@@ -12,8 +12,8 @@ import { onMachine, Watch } from "../support/fakeDevices.ts"
 
 const devices = { opencl: { "A platform": [{ name: "fine" }, { name: "bad", broken: "it burns" }] } }
 
-describe("what a device tells", () => {
-  it.effect("is told by one opening, which ends", () => {
+describe("the details of a device", () => {
+  it.effect("come from one opening, which ends", () => {
     const watch = new Watch()
     return Effect.gen(function*() {
       const [device] = yield* Devices.select("opencl")

@@ -49,7 +49,7 @@ const among = (mine: Backend.Backend) => <A, E, R>(program: Effect.Effect<A, E, 
   )
 
 describe("listing", () => {
-  it.effect("tells what each backend has, and why one that cannot be loaded has nothing", () =>
+  it.effect("has what each backend has, and why one that cannot be loaded has nothing", () =>
     Effect.gen(function*() {
       const listed = yield* onMachine({ opencl: machine.opencl, host: machine.host })(Devices.list)
       deepStrictEqual(listed.map(({ backend, device, unusable }) => [backend, device?.name, unusable]), [
@@ -499,7 +499,7 @@ describe("the device of the user, without opening it", () => {
       deepStrictEqual(watch.tried, ["host:0:0"])
     }))
 
-  it.effect("is told with who chose it", () =>
+  it.effect("is reported with who chose it", () =>
     Effect.gen(function*() {
       const choice = yield* onMachine(machine)(
         withTexts(new Map())(Devices.choice({ home, default: "opencl:portable:0" }))

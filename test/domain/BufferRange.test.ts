@@ -119,7 +119,7 @@ describe("BufferRange", () => {
     )
   })
 
-  it("tells of byteGranular where it helps, and nowhere else", () => {
+  it("advises byteGranular where it helps, and nowhere else", () => {
     const byteGranular =
       "multiple of 4 bytes, as every device can; OpenCL and the host can start and end at any byte " +
       "when opened with byteGranular: true."

@@ -36,7 +36,7 @@ describe("BufferRequest", () => {
     }
   })
 
-  it("takes a usage exactly when BufferUsage finds no problem, and tells the problem that it finds", () => {
+  it("takes a usage exactly when BufferUsage finds no problem, and fails with the problem that it finds", () => {
     fc.assert(fc.property(fc.oneof(fc.nat(16384), fc.double()), (usage) => {
       const error = BufferRequest.usageProblem("Pool.test", usage)
       const problem = BufferUsageRules.problem(usage)

@@ -46,7 +46,7 @@ describe("CommandLabel", () => {
     assert.deepStrictEqual(labels.map((label) => label()), ["copy 8 B from -> to", "migrate from, to -> device"])
   })
 
-  it("tells different commands on one buffer apart", () => {
+  it("keeps different commands on one buffer apart", () => {
     const labels = [
       CommandLabel.write(8, x),
       CommandLabel.read(8, x),

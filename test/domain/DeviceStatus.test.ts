@@ -37,7 +37,7 @@ describe("DeviceStatus", () => {
     assert.include(error.message, "unplugged")
   })
 
-  it("tells each listener exactly once, late ones at once, and none that stopped", () => {
+  it("calls each listener exactly once, late ones at once, and none that stopped", () => {
     fc.assert(fc.property(steps, (all) => {
       const status = new DeviceStatus("host")
       const heard: Array<ObservedMemory> = []
@@ -62,7 +62,7 @@ describe("DeviceStatus", () => {
     }))
   })
 
-  it("knows its error before it tells, and does not tell who listens while it tells a second time", () => {
+  it("knows its error before it calls listeners, and calls none twice that is added meanwhile", () => {
     const status = new DeviceStatus("host")
     const seen: Array<GpuError | undefined> = []
     status.onLost((error) => {

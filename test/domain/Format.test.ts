@@ -78,11 +78,11 @@ describe("values", () => {
     [Symbol("a".repeat(1000)), `Symbol(${"a".repeat(23)}... (968 characters left out) ...${"a".repeat(9)})`]
   ]
 
-  it("are told in a few words", () => {
+  it("are shown in a few words", () => {
     for (const [value, expected] of cases) strictEqual(formatted(value), expected)
   })
 
-  it("that were thrown are told, error or not", () => {
+  it("that were thrown are shown, error or not", () => {
     strictEqual(thrownText(new RangeError("a\nb")), "RangeError: a\\nb")
     strictEqual(thrownText(7), "7")
     strictEqual(thrownText(revoked.proxy), "something that cannot be read")
@@ -172,7 +172,7 @@ describe("a typed array", () => {
 })
 
 describe("what was thrown", () => {
-  it("is shown with the place where it was, as far as it tells one", () => {
+  it("is shown with the place where it was, as far as it has one", () => {
     const here = thrownPlace(new RangeError("not today"))
     assert.match(here, /^RangeError: not today, at .*Format\.test\.ts.*:\d+:\d+$/)
     strictEqual(

@@ -64,7 +64,7 @@ describe("HalfFloat", () => {
 })
 
 describe("ImageElement", () => {
-  it("gives back the bytes of what it has decoded, apart from what a format says in two ways", () =>
+  it("encodes what it has decoded to the same bytes, except where a format has two encodings", () =>
     fc.assert(
       fc.property(formatAndElement, ({ element, format }) => {
         const values = ImageElement.decodeUnsafe(format, element)

@@ -69,7 +69,7 @@ describe("how many jobs may have memory", () => {
     strictEqual(limit.mostLeft(2), Infinity)
   })
 
-  it("doubles when nothing comes back, each time after twice as long, until it is of no use", () => {
+  it("doubles when no memory is released, each time after twice as long, until it is of no use", () => {
     const limit = after(8)
     const seen: Array<number> = []
     for (let looks = 1; !limit.isWide; looks++) if (limit.silent()) seen.push(looks)

@@ -148,7 +148,7 @@ describe("Kernel.check", () => {
     }
   })
 
-  it("tells first what the maker found", () => {
+  it("reports first what the maker found", () => {
     const problem = invalidRequest("ElementwiseKernel.make", "f32 and i32 do not add", "Cast one of them.")
     const args = [VectorArg("bf16" as "f32", "1st")] as const
     assert.strictEqual(Kernel.check(Kernel.make({ name: "k", args, body: {}, problem })), problem)
@@ -252,7 +252,7 @@ describe("Kernel.make", () => {
     assert.strictEqual(fixed.args.length, 1)
   })
 
-  it("reads and writes a vector without an offset unless told otherwise", () => {
+  it("reads and writes a vector without an offset by default", () => {
     const { access, withOffset } = VectorArg("f32", "x")
     assert.deepStrictEqual([access, withOffset], ["readwrite", false])
   })

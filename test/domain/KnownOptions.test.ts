@@ -34,7 +34,7 @@ describe("options", () => {
     }))
   })
 
-  it("are told the one that was probably meant", () => {
+  it("come with the one that was probably meant", () => {
     strictEqual(
       messageOf({ maxByte: 1 }),
       `Pool.open: there is no option "maxByte". Did you mean maxBytes? ` +

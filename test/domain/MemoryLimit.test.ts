@@ -97,7 +97,7 @@ describe("a limit in bytes", () => {
     assert.strictEqual(bytesOf(bytes), expected)
   })
 
-  it("needs no device that tells its memory", () => {
+  it("needs no device that reports its memory", () => {
     assert.strictEqual(bytesOf("512 MiB", undefined), 512 * MiB)
     assert.strictEqual(bytesOf(Infinity, undefined), Infinity)
   })
@@ -230,7 +230,7 @@ describe("a share of the device's memory", () => {
     assertRefused(fractionOf(fraction, undefined), "InvalidRequest", shown)
   })
 
-  it("needs a device that tells its memory, else bytes are the way out", () => {
+  it("needs a device that reports its memory, else bytes are the way out", () => {
     assertRefused(bytesOf("50%", undefined), "Unsupported", `"50%"`, "webgpu", "pass bytes")
     assertRefused(fractionOf(0.5, undefined), "Unsupported", "the fraction 0.5", "webgpu", "pass bytes")
     assertRefused(bytesOf("150%", undefined), "InvalidRequest", `"150%"`)

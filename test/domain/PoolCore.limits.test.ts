@@ -228,7 +228,7 @@ describe("PoolCore.evictOldest", () => {
 })
 
 describe("PoolCore.stats", () => {
-  it("tells the waiters that the owner counts", () => {
+  it("has the waiters that the owner counts", () => {
     const core: Core = new PoolCore()
     core.waiters = 3
     assert.strictEqual(core.stats().waiters, 3)

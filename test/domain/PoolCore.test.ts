@@ -24,7 +24,7 @@ const drain = (core: PoolCore<string>): Array<string> => {
 }
 
 describe("PoolCore", () => {
-  it("reuses the block that came back last", () => {
+  it("reuses the block that was released last", () => {
     const core = new PoolCore<string>()
     const [a, b, c] = ["a", "b", "c"].map((value) => blockOf(core, 0, 64, value))
     core.release(b!)
@@ -86,7 +86,7 @@ describe("PoolCore", () => {
     for (const size of [1, 2, 3, ...edges]) lone(size)
   })
 
-  it("tells sizes apart that differ in their last bit only, up to 2^53-1", () => {
+  it("keeps sizes apart that differ in their last bit only, up to 2^53-1", () => {
     const core = new PoolCore<string>()
     const sizes = [2 ** 51 + 3, 2 ** 51 + 1, 2 ** 51 + 2]
     for (const size of sizes) holdOf(core, 0, size, String(size - 2 ** 51))

@@ -76,7 +76,7 @@ describe("SizeIndex", () => {
     )
   })
 
-  it("tells every pair of sizes apart that differ in one bit", () => {
+  it("keeps every pair of sizes apart that differ in one bit", () => {
     for (let exponent = 1; exponent <= 52; exponent++) {
       for (let bit = 0; bit < exponent; bit++) {
         const [low, high] = [2 ** exponent, 2 ** exponent + 2 ** bit]

@@ -180,7 +180,7 @@ describe("SizePolicy.leadingBits", () => {
     )
   })
 
-  it("borrows nothing and has 4 bits unless told otherwise", () => {
+  it("borrows nothing and has 4 bits by default", () => {
     assert.strictEqual(SizePolicy.leadingBits().borrow, 0)
     assert.strictEqual(SizePolicy.leadingBits().blockSize(4096), 4351)
   })

@@ -142,7 +142,7 @@ describe("pictures", () => {
       }
     }))
 
-  it.live("that are none are told by their file", () =>
+  it.live("that are none are refused by the names of their files", () =>
     Effect.gen(function*() {
       for (const file of [import.meta.filename, "/nowhere/picture.png"]) {
         const error = yield* Picture.read(file).pipe(Effect.provide(NodeFileSystem.layer), Effect.flip)

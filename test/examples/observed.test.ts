@@ -299,7 +299,7 @@ const scraped = Effect.fnUntraced(
 )
 
 describe("npm run observed", () => {
-  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("host"))
+  it.live("gives Prometheus the counters of its requests' pool, and how long kernels take", () => observed("host"))
 
   it.live("sends metrics and traces to a collector, the last numbers among them", () =>
     Effect.gen(function*() {
@@ -396,9 +396,9 @@ describeWith(["prometheus"], "npm run observed, read by Prometheus", () => {
 })
 
 describeWith(["webgpu"], "npm run observed on WebGPU", () => {
-  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("webgpu"))
+  it.live("gives Prometheus the counters of its requests' pool, and how long kernels take", () => observed("webgpu"))
 })
 
 describeWith(["opencl"], "npm run observed on OpenCL", () => {
-  it.live("tells Prometheus what the pool of its requests counts, and how long kernels take", () => observed("opencl"))
+  it.live("gives Prometheus the counters of its requests' pool, and how long kernels take", () => observed("opencl"))
 })

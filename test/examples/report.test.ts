@@ -19,7 +19,7 @@ const run = (...args: ReadonlyArray<string>) =>
   })
 
 describe("the device report", () => {
-  it.live("tells of every device, and measures those that can be opened", () =>
+  it.live("lists every device, and measures those that can be opened", () =>
     Effect.gen(function*() {
       const listed = yield* Devices.list
       for (const device of listed) {

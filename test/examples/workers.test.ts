@@ -73,7 +73,7 @@ describe("the threads of the example's backend", () => {
       assert.deepStrictEqual([...yield* CommandQueue.read(y, Uint32Array)], [7, 7, 7, 7])
     }).pipe(Effect.scoped, Effect.provide(layer)))
 
-  it.live("tell where the text of a body is none", () =>
+  it.live("say where the text of a body is none", () =>
     Effect.gen(function*() {
       const y = yield* BufferPool.allocate(16)
       const native = kernelOf(Math.max as () => void)

@@ -70,7 +70,7 @@ const tellsTheSource = (error: unknown, source: string): void => {
 }
 
 describeWith(["opencl"], "A kernel that an OpenCL compiler refuses", () => {
-  it.effect.each(generated)("%s is told with its source", ([, compile]) =>
+  it.effect.each(generated)("%s is reported with its source", ([, compile]) =>
     Effect.gen(function*() {
       let source = ""
       const log = new TextEncoder().encode(`kernel.cl:${refusedLine}:1: error: refused here`)
@@ -92,7 +92,7 @@ describeWith(["opencl"], "A kernel that an OpenCL compiler refuses", () => {
 })
 
 describe("A kernel that a WebGPU device refuses", () => {
-  it.live.each(generated)("%s is told with its source", ([, compile]) =>
+  it.live.each(generated)("%s is reported with its source", ([, compile]) =>
     Effect.gen(function*() {
       let source = ""
       const messages = [{ type: "error", lineNum: refusedLine, linePos: 1, message: "refused here" }]

@@ -357,7 +357,7 @@ describe("Faults", () => {
       strictEqual(faults.reads, 3)
     }).pipe(Effect.provide(Host.layer())))
 
-  it.effect("lose the device now: those who wait and those who come later are told", () =>
+  it.effect("lose the device now: requests that wait and later ones fail", () =>
     Effect.gen(function*() {
       const { faults } = yield* Host.Host
       faults.delay({ reads: "1 hour" })

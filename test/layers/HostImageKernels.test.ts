@@ -73,7 +73,7 @@ describe("images in host kernels", () => {
       }
     }))
 
-  it.effect("tell their sizes", () =>
+  it.effect("know their sizes", () =>
     Effect.gen(function*() {
       const found = yield* look(ImageShape.image2dArray(2, 3, 4), uint8("r"), ({ depth, height, layers, width }) => [
         width,

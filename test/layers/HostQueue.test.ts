@@ -65,7 +65,7 @@ describe("queue order", () => {
       deepStrictEqual([...(yield* CommandQueue.read(y, Float32Array))], [10, 20, 30, 40])
     }).pipe(Effect.provide(Host.layer())))
 
-  it.effect("holds behind a kernel that takes many turns", () =>
+  it.effect("holds behind a kernel that takes many turns of the event loop", () =>
     Effect.gen(function*() {
       const x = yield* create(16)
       const data = Float32Array.of(1, 2, 3, 4)
@@ -107,7 +107,7 @@ const recordProbes = (count: number) =>
   })
 
 describe("submitting", () => {
-  it.effect("happens at 64 commands, and for the rest at the end of the turn", () =>
+  it.effect("happens at 64 commands, and for the rest at the end of the turn of the event loop", () =>
     Effect.gen(function*() {
       const { later, now } = yield* recordProbes(70)
       strictEqual(now, 64)
@@ -238,7 +238,7 @@ describe("a long kernel", () => {
       deepStrictEqual(yield* rangesWith(3n, 7), [3, 3, 1])
     }).pipe(Effect.provide(Host.layer({ rangeItems: 10 }))))
 
-  it.effect("turns as often for the elements of reductions and scans as for those of other kernels", () =>
+  it.effect("yields as often in the elements of reductions and scans as in those of other kernels", () =>
     Effect.gen(function*() {
       const length = 2 ** 22
       const sum = {

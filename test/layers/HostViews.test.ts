@@ -128,7 +128,7 @@ describe("Host.bytes", () => {
       deepStrictEqual([...kept], repeated(1, 64))
     })))
 
-  it.effect("that is transferred while a read waits for its turn fails the read", () =>
+  it.effect("that is transferred while a read waits fails the read", () =>
     onHost(Effect.gen(function*() {
       const x = yield* BufferPool.allocate(64)
       const view = yield* Host.bytes(x)

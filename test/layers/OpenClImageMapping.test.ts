@@ -253,7 +253,7 @@ describeWith(["opencl"], "Mapping an OpenCL image", () => {
       { discard: true }
     ))
 
-  it.live("gives back what is mapped when the device closes first, or is lost", () =>
+  it.live("releases what is mapped when the device closes first, or is lost", () =>
     Effect.gen(function*() {
       const watched = yield* watch()
       const outer = yield* Scope.make()

@@ -174,7 +174,7 @@ describeWith(["opencl"], "OpenCL images", () => {
       () => ({ clEnqueueWriteImage: () => -4 })
     ))
 
-  it.effect("are given back with the layer when their scope is longer", () =>
+  it.effect("are freed with the layer when their scope is longer", () =>
     onDevice(() =>
       Effect.gen(function*() {
         const driver = yield* ImageDriver

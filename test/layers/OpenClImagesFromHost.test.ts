@@ -47,7 +47,7 @@ describeWith(["opencl"], "OpenCL images of the program's data", () => {
       })
     ))
 
-  it.effect("tell the driver how their rows lie, where they lie apart", () =>
+  it.effect("pass the pitches of rows to the driver, where these lie apart", () =>
     onDevice(
       () =>
         Effect.gen(function*() {

@@ -86,7 +86,7 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
       })
     ))
 
-  it.effect("tells a compile error with the compiler's log, and keeps no program", () =>
+  it.effect("reports a compile error with the compiler's log, and keeps no program", () =>
     onDevice(() =>
       Effect.gen(function*() {
         const kernel = Kernel.make({ name: "broken", args: [], body: { opencl: "no_such_thing = 1;" } })
@@ -112,7 +112,7 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
       () => ({ clCreateKernel: (_program, _name, code) => setCode(code, -46) })
     ))
 
-  it.effect("tells that no program could be made", () =>
+  it.effect("reports that no program could be made", () =>
     onDevice(
       () =>
         Effect.gen(function*() {
@@ -122,7 +122,7 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
       () => ({ clCreateProgramWithSource: (_context, _count, _sources, _lengths, code) => setCode(code, -6) })
     ))
 
-  it.effect("tells an argument that the driver refuses", () =>
+  it.effect("reports an argument that the driver refuses", () =>
     onDevice(
       () =>
         Effect.gen(function*() {

@@ -200,7 +200,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
       }
     ))
 
-  it.live("gives back what is mapped when the device closes first", () =>
+  it.live("releases what is mapped when the device closes first", () =>
     Effect.gen(function*() {
       const watched = yield* watch()
       const outer = yield* Scope.make()
@@ -220,7 +220,7 @@ describeWith(["opencl"], "Mapping an OpenCL buffer", () => {
       strictEqual(watched.count("clEnqueueUnmapMemObject"), 1)
     }))
 
-  it.live("gives back what is mapped on a lost device", () =>
+  it.live("releases what is mapped on a lost device", () =>
     onDevice(() =>
       Effect.gen(function*() {
         const { status } = yield* DeviceContext

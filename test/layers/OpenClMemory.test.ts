@@ -333,7 +333,7 @@ describeWith(["opencl"], "OpenCL memory", () => {
       })
     ))
 
-  it.effect("tells when the driver does not take a buffer back", () =>
+  it.effect("fails when the driver does not free a buffer", () =>
     Effect.gen(function*() {
       const watched = yield* watch(() => ({ clReleaseMemObject: () => -38 }))
       yield* Effect.gen(function*() {

@@ -284,7 +284,7 @@ describeWith(["opencl"], "OpenCL migration", () => {
 })
 
 describeWith(["opencl"], "OpenClMemory.info", () => {
-  it.effect("tells everything that the driver knows", () =>
+  it.effect("has everything that the driver reports", () =>
     onHostMemory(() =>
       Effect.gen(function*() {
         const { context } = yield* OpenCl.OpenCl
@@ -306,7 +306,7 @@ describeWith(["opencl"], "OpenClMemory.info", () => {
       })
     ))
 
-  it.effect("tells of images too, and retains those of a pool for as long as their lease", () =>
+  it.effect("has images too, and retains those of a pool for as long as their lease", () =>
     onDevice(() =>
       Effect.gen(function*() {
         const { driverObjects } = yield* DeviceContext

@@ -92,7 +92,7 @@ describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", 
       deepStrictEqual([...(yield* Images.read(copy, Uint32Array))], [0, 1, 4, 5])
     }))))
 
-  it.effect("tells a compile error with the compiler's log", () =>
+  it.effect("reports a compile error with the compiler's log", () =>
     onDevice(Effect.gen(function*() {
       const broken = Kernel.make({ name: "broken", args: [], body: { opencl: "no_such_thing = 1;" } })
       const error = yield* Effect.flip(CommandQueue.dispatch(broken, {}, 1))

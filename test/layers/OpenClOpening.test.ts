@@ -271,7 +271,7 @@ describeWith(["opencl"], "Opening an OpenCL device", () => {
       deepStrictEqual(watched.alive(), {})
     }))
 
-  it.effect("gives back what a program left: buffers, kernels, work under way", () =>
+  it.effect("frees what a program left: buffers, kernels, work under way", () =>
     Effect.gen(function*() {
       const watched = yield* watch()
       const device = yield* Effect.gen(function*() {

@@ -180,6 +180,6 @@ if (process.platform === "linux") {
 
     it.live.each(kinds)("of $name makes the pool evict what it holds", climb)
 
-    it.live.each(kinds)("of $name lets a request wait until a lease comes back", wait)
+    it.live.each(kinds)("of $name lets a request wait until a lease is released", wait)
   })
 }

@@ -55,7 +55,7 @@ describe("KernelParameters", () => {
     assert.strictEqual(calls[2]?.[1], "060007000800f7ff")
   })
 
-  it("does not set again what has not changed, and tells a zero from a negative one", () => {
+  it("does not set again what has not changed, and keeps a zero and a negative one apart", () => {
     const { calls } = told(["u64", "f32"], [1n, 0], [1n, 0], [2n, 0], [2n, -0])
     assert.deepStrictEqual(calls.map(([index]) => index), [0, 1, 2, 0, 1])
   })

@@ -204,7 +204,7 @@ describeWith(["opencl"], "Waiting for an OpenCL queue", () => {
       })
     ))
 
-  it.live("reclaims by waiting, since memory comes back when the last command on it has ended", () =>
+  it.live("reclaims by waiting, since memory is free when the last command on it has ended", () =>
     onDevice((watched) =>
       Effect.gen(function*() {
         const { end } = yield* blocked
@@ -232,7 +232,7 @@ describeWith(["opencl"], "Recording OpenCL commands", () => {
       })
     ))
 
-  it.effect("starts work at the end of the turn, at 64 commands and when asked, and not without work", () =>
+  it.effect("starts work at the end of the turn of the event loop, at 64 commands and when asked, and not without work", () =>
     onDevice((watched) =>
       Effect.gen(function*() {
         const x = yield* Allocator.allocate(64)
@@ -387,7 +387,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
       failingEvent(-4)
     ))
 
-  it.effect("fail the read that failed itself, also where another fiber was told of it before", () =>
+  it.effect("fail the read that failed itself, also where another fiber got the error before", () =>
     onDevice(
       () =>
         Effect.gen(function*() {
@@ -438,7 +438,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
       failingEvent(-9999)
     ))
 
-  it.live("let whoever hears of the loss close the layer at once, under the feet of the wait that told of it", () =>
+  it.live("let a listener for the loss close the layer at once, during the wait that found it", () =>
     Effect.gen(function*() {
       const watched = yield* onDevice((watched) =>
         Effect.gen(function*() {
@@ -477,7 +477,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
       })
     ))
 
-  it.effect("name everything under way when the wait fails and no event tells why", () =>
+  it.effect("name everything under way when the wait fails and no event has the reason", () =>
     onDevice(
       () =>
         Effect.gen(function*() {
@@ -498,7 +498,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
       })
     ))
 
-  it.effect("are told when an event cannot be asked", () =>
+  it.effect("are reported when an event cannot be asked", () =>
     onDevice(
       () =>
         Effect.gen(function*() {
@@ -508,7 +508,7 @@ describeWith(["opencl"], "Failures of recorded OpenCL commands", () => {
       () => ({ clGetEventInfo: () => -58 })
     ))
 
-  it.effect("are told of a flush: at once when it was asked for, else by the next finish", () => {
+  it.effect("of a flush are reported at once when the program asked for it, else by the next finish", () => {
     let code = 0
     return onDevice(
       () =>

@@ -36,7 +36,7 @@ const saying = (question: number, answer: number) => (api: OpenCl.OpenClApi) => 
 const floatBits = (value: number): bigint => BigInt(new Uint32Array(Float32Array.of(value).buffer)[0]!)
 
 describeWith(["opencl"], "OpenCL samplers of mip levels", () => {
-  it.effect("are told as properties to a device that has them", () => {
+  it.effect("go as properties to a device that has them", () => {
     const lists: Array<ReadonlyArray<bigint>> = []
     return onDevice(
       () =>

@@ -89,7 +89,7 @@ describeWith(["opencl"], "OpenCl.layerFromHandles", () => {
       })
     ))
 
-  it.live("gives back what a program left: buffers, mappings, kernels, shared memory, work under way", () =>
+  it.live("frees what a program left: buffers, mappings, kernels, shared memory, work under way", () =>
     onShared(() =>
       Effect.gen(function*() {
         const device = yield* DeviceContext

@@ -36,7 +36,7 @@ describe("without WebGPU", () => {
       }
     }))
 
-  it("an insecure page is told that, with its origin, and what to do", () => {
+  it("an insecure page gets the reason, with its origin, and what to do", () => {
     const error = Unavailable.noNavigatorGpu({ ...page, isSecureContext: false, origin: "http://192.168.0.7:8080" })
     says(
       error,
@@ -46,7 +46,7 @@ describe("without WebGPU", () => {
     assert.notInclude(error.hint, "npm")
   })
 
-  it("a secure page is told of its browser", () => {
+  it("a secure page gets a reason about its browser", () => {
     for (const isSecureContext of [true, undefined]) {
       const error = Unavailable.noNavigatorGpu({ ...page, isSecureContext })
       says(
@@ -73,7 +73,7 @@ describe("without WebGPU", () => {
     })
   })
 
-  it("a package that is not installed is told to be installed, one that is broken is not", () => {
+  it("the advice is to install a package that is not installed, and not one that is broken", () => {
     const missing = "Cannot find package 'webgpu' imported from /app/main.js"
     says(Unavailable.noPackage(missing), "the package is not installed: npm install webgpu", doctor)
     const broken = "Cannot find module '/app/node_modules/webgpu/dist/sunos-x64/dawn.node'"

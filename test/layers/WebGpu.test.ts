@@ -237,7 +237,7 @@ if (i == 0u) { y[3] = f32(x_length); y[4] = f32(count); y[5] = f32(x_offset); y[
       deepStrictEqual(Array.from(yield* CommandQueue.read(x, Uint32Array)), [111, 100])
     })))
 
-  it.live("tells which released, zero-byte and foreign leases have no handle", () =>
+  it.live("says why released, zero-byte and foreign leases have no handle", () =>
     onGpu(Effect.gen(function*() {
       const x = yield* Effect.scoped(BufferPool.allocate(16))
       strictEqual((yield* Effect.flip(WebGpu.handle(x))).reason._tag, "Released")

@@ -243,7 +243,7 @@ describeWith(["webgpu"], "WebGpu images on a device", () => {
       assert.isTrue(words.every((word, at) => word === 9 - at % 4))
     })))
 
-  it.live("are given back after what was recorded with them, by scopes and by pools", () =>
+  it.live("are freed after what was recorded with them, by scopes and by pools", () =>
     onGpu(Effect.gen(function*() {
       const bytes = yield* BufferPool.allocate(16)
       const shape = ImageShape.image2d(2, 2)

@@ -193,7 +193,7 @@ describe("WebGpu images", () => {
         assert.isAbove(steps, 20)
       })))
 
-  it.live("let a pool climb the fallback on a driver that says out of memory", () =>
+  it.live("let a pool go through its fallback on a driver that is out of memory", () =>
     onDevice(budgeted(), () =>
       Effect.gen(function*() {
         const pool = yield* ImagePool.make()

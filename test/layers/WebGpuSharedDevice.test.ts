@@ -141,7 +141,7 @@ describe("WebGpu.layerFromDevice", () => {
       })
     ))
 
-  it.live("names no adapter where the browser does not tell it", () =>
+  it.live("names no adapter where the browser does not report it", () =>
     Effect.gen(function*() {
       const { given } = yield* sharedDevice()
       const older = new Proxy(given, {

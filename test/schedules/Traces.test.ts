@@ -269,7 +269,7 @@ describe("a trace", () => {
       assert.isTrue(cells.some(({ text }) => text.includes("-> is interrupted by main (fiber 1)")))
     }))
 
-  it.effect("tells of what a fiber fails with or dies of, also where that has no text", () =>
+  it.effect("names the error that a fiber fails with or dies of, also one without a text", () =>
     Effect.gen(function*() {
       const unspeakable = Object.assign(new Error("no"), {
         toString: () => {
@@ -341,7 +341,7 @@ describe("a trace", () => {
       assert.notInclude(message, "map.js")
     }))
 
-  it.effect("shows functions by their text where the engine tells no places", () =>
+  it.effect("shows functions by their text where the engine reports no places", () =>
     Effect.gen(function*() {
       const { getBuiltinModule } = process
       process.getBuiltinModule = () => undefined

@@ -144,7 +144,7 @@ describe("a buffer without a pool", () => {
       }
     }).pipe(Effect.scoped, Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer())))))
 
-  it.effect("is given back with its scope, and an error then is logged", () =>
+  it.effect("is freed with its scope, and an error then is logged", () =>
     Effect.gen(function*() {
       const lines: Array<string> = []
       const { faults } = yield* Host.Host

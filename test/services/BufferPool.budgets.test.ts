@@ -190,7 +190,7 @@ describe("a budget", () => {
       yield* statsAre(job, { pendingBytes: 0, managedBytes: 0, activeBlocks: 0, misses: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
-  it.effect("is given back when it is the pool that has no memory", () =>
+  it.effect("is uncharged when it is the pool that has no memory", () =>
     Effect.gen(function*() {
       const job = yield* budget(100)
       yield* BufferPool.allocate(950)

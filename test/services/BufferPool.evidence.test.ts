@@ -197,7 +197,7 @@ describe("leases summed by label", () => {
 })
 
 describe("call sites", () => {
-  it.effect("tell where the largest holders were asked for, hits included", () =>
+  it.effect("say where the largest holders were requested, hits included", () =>
     Effect.gen(function*() {
       yield* hold([400])
       yield* BufferPool.allocate(400, { label: "recycled" })

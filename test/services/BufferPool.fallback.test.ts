@@ -17,7 +17,7 @@ const coarse: SizePolicy.SizePolicy = {
 }
 
 describe("stepsTried", () => {
-  it.effect("are climbed in order, and the evidence names them", () =>
+  it.effect("are tried in order, and the evidence names them", () =>
     withEvents({ pool: { sizePolicy: coarse } }, (events) =>
       Effect.gen(function*() {
         yield* hold([100])
@@ -49,7 +49,7 @@ describe("stepsTried", () => {
         yield* hasStats({ heldBlocks: 1, misses: 2, driverAllocations: 2 })
       })))
 
-  it.effect("keep other failures than out-of-memory from being climbed over", () =>
+  it.effect("end at any other failure than out-of-memory", () =>
     withEvents({}, (events) =>
       Effect.gen(function*() {
         const { faults } = yield* Host.Host

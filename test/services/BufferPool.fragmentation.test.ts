@@ -11,7 +11,7 @@ import { withEvents } from "../support/poolEvents.ts"
 describe("fragmentation that others fail on", () => {
   const u = 512
 
-  it.effect("6u fits after 5u was given back under a limit of 10u, and 5u after 6u", () =>
+  it.effect("6u fits after 5u was released under a limit of 10u, and 5u after 6u", () =>
     withEvents({ pool: { maxBytes: 10 * u }, host: { capacityBytes: 10 * u } }, (events) =>
       Effect.gen(function*() {
         for (const units of [5, 6, 5, 6, 10, 1, 9]) {
@@ -53,7 +53,7 @@ describe("fragmentation that others fail on", () => {
         deepStrictEqual(events(), ["allocate 600", "reclaim", "allocate 600", "free 300", "reclaim", "allocate 600"])
       })))
 
-  it.effect("6u and 7u in turns never miss twice where both fit", () =>
+  it.effect("6u and 7u, one after the other, never miss twice where both fit", () =>
     Effect.gen(function*() {
       for (let i = 0; i < 50; i++) {
         yield* BufferPool.use((6 + i % 2) * u, () => Effect.void)

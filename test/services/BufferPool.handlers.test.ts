@@ -98,7 +98,7 @@ describe("out-of-memory handlers", () => {
         deepStrictEqual(events(), ["free 40", "reclaim", "allocate 30"])
       })))
 
-  it.effect("are told what is missing", () =>
+  it.effect("get the number of missing bytes", () =>
     Effect.gen(function*() {
       const asked = yield* register(decline)
       yield* BufferPool.allocate(90)
@@ -107,7 +107,7 @@ describe("out-of-memory handlers", () => {
       deepStrictEqual(asked, [{ requested: 70, blockSize: 70, label: "frame", missing: 60 }])
     }).pipe(Effect.scoped, Effect.provide(limited(110))))
 
-  it.effect("are told the block that the policy made of it, and nothing of what the driver lacks", () =>
+  it.effect("get the size of the block that the policy made of it, and no number where the driver refused", () =>
     Effect.gen(function*() {
       const asked = yield* register(decline)
       yield* BufferPool.allocate(900)
@@ -455,7 +455,7 @@ describe("what a handler asks of the pool itself", () => {
     }).pipe(Effect.scoped, Effect.provide(limited(100))))
 })
 
-describe("a handler that says true, and whose own leases are all that comes back", () => {
+describe("a handler that says true, and whose own leases are all that is released", () => {
   const scratch = Effect.fnUntraced(function*() {
     const pool = yield* BufferPool.BufferPool
     return yield* register(() => Effect.as(pool.use(10, () => Effect.void), true))

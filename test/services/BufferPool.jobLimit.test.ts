@@ -71,7 +71,7 @@ describe("after a deadlock", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("a job that has memory, a reservation, a turn and a request that does not wait go past it", () =>
+  it.effect("a job that has memory, a reservation, an exclusive section and a request that does not wait go past it", () =>
     Effect.gen(function*() {
       const outer = yield* BufferPool.BufferPool
       const scope = yield* Scope.make()
@@ -92,7 +92,7 @@ describe("after a deadlock", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("a job that waits for the job of another fiber goes on: the limit rises while nothing comes back", () =>
+  it.effect("a job that waits for the job of another fiber goes on: the limit rises while no memory is released", () =>
     Effect.gen(function*() {
       const oldest = yield* afterDeadlock
       // The job with memory ends only after this one has had some.

@@ -97,7 +97,7 @@ describe("a pool's limit", () => {
       strictEqual(yield* limitWith({ maxFraction: 0.5 }, { defaultMaxBytes: 500 }), 2 * MiB)
     }))
 
-  it.effect("cannot be a share of memory that the device does not tell", () =>
+  it.effect("cannot be a share of memory whose size the device does not report", () =>
     Effect.gen(function*() {
       for (
         const pool of [{ maxFraction: 0.5 }, { maxBytes: "50%" }, { maxHeldBytes: "10%" }, { idleKeepBytes: "1%" }]
@@ -225,7 +225,7 @@ describe("a pool from configuration", () => {
 })
 
 describe("a limit that is changed", () => {
-  it.effect("is read back, and the device's default comes back with none", () =>
+  it.effect("is the limit that is read, and without one the device's default holds again", () =>
     Effect.gen(function*() {
       const changes: ReadonlyArray<readonly [Parameters<typeof BufferPool.setLimit>[0], number]> = [
         [{ maxBytes: "1 KiB" }, 1024],

@@ -84,7 +84,7 @@ describe("a wait queue in which the driver refused a request", () => {
       Effect.provide(Allocator.layerImmediate.pipe(Layer.provideMerge(Host.layer({ capacityBytes: 900 }))))
     ))
 
-  it.effect("is told of bytes that a failing driver call had in its hands", () => {
+  it.effect("sees bytes that a failing driver call had reserved as free", () => {
     // The call for 600 bytes holds them below the limit for a while, and then fails.
     const failing = decorated((inner) => ({
       ...inner,
@@ -176,7 +176,7 @@ const withoutLimits = Layer.fresh(
   Layer.effect(Allocator.Allocator, Effect.map(Allocator.Allocator, (inner) => ({ ...inner, limits: [] })))
 )
 
-it.effect("two that wait do not take turns at asking an allocator for what is over its own limit", () =>
+it.effect("two that wait do not ask an allocator again and again for what is over its own limit", () =>
   Effect.gen(function*() {
     const lease = yield* BufferPool.allocate(100)
     const waiting = yield* start(Effect.all([70, 71].map((size) => BufferPool.use(size, () => Effect.void)), {

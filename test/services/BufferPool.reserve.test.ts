@@ -90,7 +90,7 @@ describe("a reservation", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("has again what its leases give back, and no lease of another", () =>
+  it.effect("has again what its leases release, and no lease of another", () =>
     Effect.gen(function*() {
       const before = yield* BufferPool.allocate(20)
       yield* withinReservation(60, () =>
@@ -114,7 +114,7 @@ describe("a reservation", () => {
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
-  it.effect("is admitted in turn, when all of its bytes are certain", () =>
+  it.effect("is admitted in order, when all of its bytes are certain", () =>
     Effect.gen(function*() {
       const log: Array<string> = []
       const first = yield* BufferPool.allocate(50)
@@ -221,7 +221,7 @@ describe("a reservation", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100)))))
 
-  it.effect("tops up a request that went beyond it when its own leases come back", () =>
+  it.effect("serves a request that went beyond it when its own leases are released", () =>
     Effect.gen(function*() {
       const other = yield* BufferPool.allocate(40)
       yield* withinReservation(60, () =>
@@ -367,7 +367,7 @@ describe("requests of one reservation", () => {
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100, { deadlockTimeout: Infinity })))))
 })
 
-describe("a turn", () => {
+describe("an exclusive section", () => {
   it.effect("of one pool is known within that of another", () =>
     Effect.gen(function*() {
       const outer = yield* BufferPool.BufferPool
@@ -404,7 +404,7 @@ describe("a turn", () => {
       deepStrictEqual(log, ["handler", "late"])
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
-  it.effect("gets what it asks for before a reservation that waits for what it holds, however strict the line", () =>
+  it.effect("gets what it requests before a reservation that waits for what it has, however strict the wait queue", () =>
     Effect.gen(function*() {
       const held = yield* Deferred.make<void>()
       const job = yield* Effect.forkChild(
@@ -499,7 +499,7 @@ describe("leases that are wanted together", () => {
       yield* nothingIsLeft
     }).pipe(Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
 
-  it.effect("give back what they have where the driver has no memory for one of them, and wait with nothing", () =>
+  it.effect("release what they have where the driver has no memory for one of them, and wait with nothing", () =>
     Effect.gen(function*() {
       const first = yield* BufferPool.allocate(50)
       const three = yield* Effect.forkChild(BufferPool.useAll([30, 30, 30], () => Effect.succeed("served")))

@@ -91,7 +91,7 @@ describe("the heap stays flat", () => {
       yield* hasStats({ hits: 11 * most / 10 - 1, misses: 1, activeBlocks: 0, heldBlocks: 1 })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
-  it.live("over early releases in two long-lived scopes in turns", () =>
+  it.live("over early releases in two long-lived scopes, one after the other", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
       const scopes = [yield* Scope.make(), yield* Scope.make()] as const

@@ -73,7 +73,7 @@ describe("a request", () => {
       yield* hasStats({ hits: 0, misses: 1, heldBlocks: 1, pendingBytes: 0 })
     }).pipe(Effect.provide(layer())))
 
-  it.effect("while its scope closes is granted until the pool's turn comes", () =>
+  it.effect("while its scope closes is granted until the pool's finalizer runs", () =>
     Effect.gen(function*() {
       const tags: Array<string> = []
       const scope = yield* Scope.make()
@@ -367,7 +367,7 @@ describe("scopes", () => {
 })
 
 describe("counters", () => {
-  it.effect("tell requested bytes from capacity, and remember peaks", () =>
+  it.effect("count requested bytes apart from capacity, and keep peaks", () =>
     Effect.gen(function*() {
       yield* hold([1000, 1025])
       yield* hasStats({ heldBytes: 1024 + 1088, activeBytes: 0, peakActiveBytes: 2025, peakActiveBlocks: 2 })

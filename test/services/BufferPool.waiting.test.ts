@@ -93,7 +93,7 @@ describe("requests that wait", () => {
       yield* nobodyIsLeft
     }).pipe(Effect.provide(layer(limited(100, { clear: "acquire" })))))
 
-  it.effect("take a larger block that comes back as the size policy allows", () =>
+  it.effect("take a larger block that is released, as far as the size policy allows", () =>
     withEvents(
       limited(2048, { sizePolicy: SizePolicy.sizeClasses(4, { borrow: 1 }) }),
       (events) =>
@@ -285,7 +285,7 @@ describe("bypassing", () => {
       }).pipe(Effect.provide(layer(limited(100, { maxBypasses }))))
   )
 
-  it.effect("happens 16 times unless told otherwise", () =>
+  it.effect("happens 16 times by default", () =>
     Effect.gen(function*() {
       const clients = new Clients()
       yield* clients.askAll({ a: 60, large: 80 })
@@ -466,7 +466,7 @@ describe("waiters that the driver refused", () => {
         yield* nobodyIsLeft
       })))
 
-  it.effect("are served by eviction where the blocks that came back are of other sizes", () =>
+  it.effect("are served by eviction where the released blocks have other sizes", () =>
     withEvents(full, (events) =>
       Effect.gen(function*() {
         const clients = new Clients()
@@ -958,7 +958,7 @@ describe(`${crowded} requests in the wait queue`, () => {
     return turns
   })
 
-  it.effect("hear of a limit that is raised, or of the end of the pool, in many turns of the event loop", () =>
+  it.effect("are answered in many turns of the event loop when a limit is raised or the pool ends", () =>
     Effect.gen(function*() {
       for (const ending of ["raised", "closed"]) {
         let heard = 0

@@ -118,7 +118,7 @@ const data = new Uint8Array(100 * MiB)
 const write = (lease: PooledBuffer.PooledBuffer, bytes: number) => CommandQueue.write(lease, data.subarray(0, bytes))
 
 describe("copies for writes under way", () => {
-  it.effect("are bounded, however many write, and all are made in the end, in turn", () =>
+  it.effect("are bounded, however many write, and all are made in the end, in order", () =>
     onDevice((device) =>
       Effect.gen(function*() {
         const lease = yield* BufferPool.allocate(2 * MiB)
@@ -269,7 +269,7 @@ describe("commands under way", () => {
       })
     ))
 
-  it.effect("of every kind wait in the wait queue for the bound, and are recorded in turn", () =>
+  it.effect("of every kind wait in the wait queue for the bound, and are recorded in order", () =>
     onHolding((device) =>
       Effect.gen(function*() {
         const [x, y] = yield* BufferPool.allocateAll([64, 64])

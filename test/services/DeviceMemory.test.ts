@@ -234,7 +234,7 @@ describe("one of several pools that closes", () => {
         yield* Scope.close(scope, Exit.void)
       })))
 
-  it.effect("answers requests that the driver works for: they are told, and not interrupted", () =>
+  it.effect("answers requests that the driver works for: they fail, and are not interrupted", () =>
     shared({ host: { latency: "1 hour" } }, ({ buffers, memory, pools }) =>
       Effect.gen(function*() {
         const mine = yield* asked(buffers, 50)

@@ -184,7 +184,7 @@ describe("DispatchArguments.bind", () => {
   })
 })
 
-describe("a dispatch is told", () => {
+describe("a dispatch is refused with the reason:", () => {
   const kernel = Kernel.make({
     name: "scale",
     args: [VectorArg("f32", "vector"), ScalarArg("f32", "factor")],

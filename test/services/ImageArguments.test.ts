@@ -167,7 +167,7 @@ describe("ImageArguments.bind", () => {
     assertRefused(bound([SamplerArg("s")], { s: sampler(device()) }), "ForeignDevice", "sampler", "another opening")
   })
 
-  it("tells first that the device is lost", () => {
+  it("say first that the device is lost", () => {
     const gone = picture()
     gone.destroyed = true
     const lost = makeError(new DeviceLost({ backend: "host", detail: "unplugged" }))

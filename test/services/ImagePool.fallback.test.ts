@@ -13,7 +13,7 @@ const tryAgain = (evicted: number | undefined) => [
 ]
 
 describe("the stepsTried of an image pool", () => {
-  it.effect("are climbed in order, and the evidence names them", () =>
+  it.effect("are tried in order, and the evidence names them", () =>
     onPool({}, (opened) =>
       Effect.gen(function*() {
         const { events, faults, pool } = opened
@@ -42,7 +42,7 @@ describe("the stepsTried of an image pool", () => {
         strictEqual((yield* pool.stats).heldBlocks, 1)
       })))
 
-  it.effect("are not climbed for other failures than out-of-memory", () =>
+  it.effect("are not tried after other failures than out-of-memory", () =>
     onPool({}, (opened) =>
       Effect.gen(function*() {
         const { events, faults, pool } = opened

@@ -243,7 +243,7 @@ describe("requests", () => {
         }
       })))
 
-  it.effect("come back although the memory of a mapping went elsewhere", () =>
+  it.effect("are released although the program transferred the memory of a mapping", () =>
     onPool({}, ({ pool }) =>
       Effect.gen(function*() {
         const [image, left] = [yield* pool.allocate(row(4), r8), yield* pool.allocate(row(4), r8)]
@@ -333,7 +333,7 @@ describe("closing", () => {
       strictEqual(opened.driverObjects.live, 0)
     }))
 
-  it.effect("a pool is what requests are told first, whatever became of its device", () =>
+  it.effect("of the pool comes first in the errors of requests, whatever became of its device", () =>
     Effect.gen(function*() {
       const opened = yield* open()
       opened.faults.lose()

@@ -68,7 +68,7 @@ describe("memory of images on the host", () => {
       strictEqual(yield* Host.usedBytes, 0)
     }).pipe(Effect.provide(Host.layer({ lateFree: true }))))
 
-  it.effect("is given back when the layer closes first", () =>
+  it.effect("is freed when the layer closes first", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const context = yield* Layer.buildWithScope(Host.layer(), scope)
@@ -96,7 +96,7 @@ describe("memory of images on the host", () => {
 })
 
 describe("failures of commands on images", () => {
-  it.effect("are told by the next read, with the labels", () => {
+  it.effect("fail the next read, with the labels", () => {
     const faults = Host.makeFaults()
     faults.failCommands({ nth: 1, log: "broken" })
     return Effect.gen(function*() {
@@ -136,7 +136,7 @@ describe("failures of commands on images", () => {
     }).pipe(Effect.scoped, Effect.provide(Host.layer({ faults })))
   })
 
-  it.effect("tell an image of another device", () =>
+  it.effect("refuse an image of another device", () =>
     Effect.gen(function*() {
       const foreign = yield* Effect.provide(square(2, "other"), yield* Layer.build(Layer.fresh(Host.layer())))
       const error = yield* Effect.flip(Images.read(foreign))

@@ -117,7 +117,7 @@ describe.each(Pools.kinds)("extract, of a pool of %s,", (kind) => {
       assert.isFalse(Lease.isLive(theirs))
     }).pipe(Effect.provide(Pools.layer(kind))))
 
-  it.effect("leaves a loan to its use", () =>
+  it.effect("leaves a lease of `use` to its end", () =>
     Effect.gen(function*() {
       const loan = yield* Pools.use(1, (lease) => LeaseHolder.extract(Effect.succeed([lease])))
       assert.isFalse(Lease.isLive(loan[0]!))

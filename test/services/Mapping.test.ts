@@ -149,7 +149,7 @@ describe("a mapping", () => {
       yield* opened.closeHost
     }))
 
-  it.effect("tells at the next finish that it could not be written back", () =>
+  it.effect("fails the next finish where it could not be written back", () =>
     Effect.gen(function*() {
       const opened = yield* open()
       yield* Effect.gen(function*() {

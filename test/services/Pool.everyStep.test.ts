@@ -123,25 +123,28 @@ const releasedAt = Effect.fnUntraced(function*(
 })
 
 describe.each(kinds)("a pool of %s", (kind) => {
-  describe.each(Object.entries(shortages))("where memory comes back twice, in a shortage %s", (_shortage, shortage) => {
-    it.live.each(Object.entries(answers))(
-      "a request is served once, and leaves nothing behind, where there is %s",
-      ([_name, handlers]) =>
-        Effect.gen(function*() {
-          for (const waitPolicy of [waitPolicies.waits!, waitPolicies.fails!]) {
-            for (const gap of [0, 1, 3]) {
-              const request = requests.allocate
-              let k = 0
-              while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes: [50, 50], gap }, k)) {
-                k = stepAfter(k)
+  describe.each(Object.entries(shortages))(
+    "where memory is released twice, in a shortage %s",
+    (_shortage, shortage) => {
+      it.live.each(Object.entries(answers))(
+        "a request is served once, and leaves nothing behind, where there is %s",
+        ([_name, handlers]) =>
+          Effect.gen(function*() {
+            for (const waitPolicy of [waitPolicies.waits!, waitPolicies.fails!]) {
+              for (const gap of [0, 1, 3]) {
+                const request = requests.allocate
+                let k = 0
+                while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes: [50, 50], gap }, k)) {
+                  k = stepAfter(k)
+                }
+                assert.isAtLeast(k, 2)
+                assert.isBelow(k, 1000)
               }
-              assert.isAtLeast(k, 2)
-              assert.isBelow(k, 1000)
             }
-          }
-        })
-    )
-  })
+          })
+      )
+    }
+  )
 
   describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
     describe.each(Object.entries(waitPolicies))("and %s", (_patience, waitPolicy) => {

@@ -256,7 +256,7 @@ describe.each(Pools.kinds)("in a pool of %s,", (kind) => {
           ])
         })))
 
-    it.effect("stays for a step more at most when it comes back between two steps", () =>
+    it.effect("stays for at most one step more when it is released between two steps", () =>
       Effect.gen(function*() {
         yield* Pools.hold([10])
         yield* TestClock.adjust("1 millis")

@@ -135,7 +135,7 @@ describe("transfer", () => {
       strictEqual(scope.state._tag, "Empty")
     }).pipe(Effect.provide(layer())))
 
-  it.effect("keeps a loan beyond its use", () =>
+  it.effect("keeps a lease of `use` beyond its end", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
       const lease = yield* BufferPool.use(4, (loan) => Effect.as(Lease.transfer(loan, scope), loan))

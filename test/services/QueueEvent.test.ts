@@ -50,7 +50,7 @@ describe("an event", () => {
       assert.isFalse(Equal.equals(first, yield* here))
     }).pipe(Effect.scoped))
 
-  it.effect("of a refused submit has happened, and its wait tells why", () =>
+  it.effect("of a refused submit has happened, and its wait fails with the reason", () =>
     Effect.gen(function*() {
       const opened = yield* open()
       yield* Effect.gen(function*() {
@@ -65,7 +65,7 @@ describe("an event", () => {
       }).pipe(Effect.scoped, Effect.provide(opened.context))
     }))
 
-  it.effect("never happens on a device that is lost, which its waiters hear", () =>
+  it.effect("never happens on a device that is lost, and its waiters fail", () =>
     Effect.gen(function*() {
       const opened = yield* open({ host: { rangeItems: 1 } })
       yield* Effect.gen(function*() {

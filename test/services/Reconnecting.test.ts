@@ -223,7 +223,7 @@ describe("the devices of one layer", () => {
       strictEqual(devices.live(), 0)
     }))
 
-  it.effect("are told in one line", () =>
+  it.effect("are shown in one line", () =>
     Effect.gen(function*() {
       const service = yield* Reconnecting.Reconnecting
       yield* service.provide(work)
@@ -413,7 +413,7 @@ describe("the end of the layer", () => {
 })
 
 describe("an observer", () => {
-  it.effect("is told each loss once, and the end of the layer not at all", () =>
+  it.effect("is called once for each loss, and not at the end of the layer", () =>
     Effect.gen(function*() {
       const told: Array<string> = []
       const devices = series({

@@ -196,7 +196,7 @@ describe("what a program holds", () => {
   it.effect("is its line wherever it is printed, and nothing of what is in it", () =>
     looks(Host.layer(), isShownByItsLine))
 
-  it.effect("tells a lease that was released from one whose pool closed", () =>
+  it.effect("differs between a lease that was released and one whose pool closed", () =>
     Effect.gen(function*() {
       const [released, left] = yield* Effect.gen(function*() {
         const scope = yield* Effect.scope

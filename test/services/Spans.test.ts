@@ -103,7 +103,7 @@ describe("a span", () => {
       strictEqual(Option.getOrUndefined(miss!.parent), request)
     }).pipe(Effect.provide(gpu())))
 
-  it.effect("tells of a refusal, and of what the pool tries then", () => {
+  it.effect("has a refusal, and what the pool tries then", () => {
     const told = new Told()
     return Effect.gen(function*() {
       yield* lease(200)

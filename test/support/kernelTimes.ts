@@ -74,7 +74,7 @@ const forTimes = ({ liveByKind }: DriverObjects): number =>
 
 export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void => {
   describe("the times of kernels", () => {
-    it.live("are told by name and device, of each dispatch once", () =>
+    it.live("are there by name and device, of each dispatch once", () =>
       timed(
         device,
         Effect.gen(function*() {
@@ -90,7 +90,7 @@ export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void
         })
       ))
 
-    it.live("of 10,000 dispatches are told with few driver objects", () =>
+    it.live("of 10,000 dispatches need few driver objects", () =>
       timed(
         device,
         Effect.gen(function*() {
@@ -120,7 +120,7 @@ export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void
         })
       ))
 
-    it.live("are told of fibers that were interrupted, and leave nothing", () =>
+    it.live("are there for fibers that were interrupted, and leave nothing", () =>
       timed(
         device,
         Effect.gen(function*() {
@@ -139,7 +139,7 @@ export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void
         })
       ))
 
-    it.live("leave nothing when the device closes before they are told", () =>
+    it.live("leave nothing when the device closes before they are known", () =>
       inOwnRegistry(Effect.gen(function*() {
         const scope = yield* Scope.make()
         const layer = BufferPool.layer().pipe(
@@ -169,7 +169,7 @@ export const tellsTimes = (device: Layer.Layer<Device.Services, GpuError>): void
         })
       ))
 
-    it.live("are not told by a device that was opened without them", () =>
+    it.live("are not there on a device that was opened without them", () =>
       inOwnRegistry(Effect.gen(function*() {
         const pool = BufferPool.layer().pipe(Layer.provideMerge(Layer.fresh(device)))
         yield* Effect.andThen(dispatches(double, 3), CommandQueue.finish).pipe(

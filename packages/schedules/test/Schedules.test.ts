@@ -104,7 +104,7 @@ describe("every schedule", () => {
       assert.deepStrictEqual({ complete: cut.complete, schedules: cut.schedules }, { complete: false, schedules: 7 })
     }))
 
-  it.live("leaves the event loop its turns", () =>
+  it.live("lets the event loop run", () =>
     Effect.gen(function*() {
       let turns = 0
       const interval = setInterval(() => turns++, 0)

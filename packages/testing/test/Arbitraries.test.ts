@@ -108,7 +108,7 @@ const reportOfSmall = (arbitrary: Arbitrary.CheckOptions) =>
   reportOf((it) => it.effect.prop("small", [sizes], ([size]) => Effect.sync(() => isSmall(size)), { arbitrary }))
 
 describe("a property that fails", () => {
-  it("is told by fast-check with the smallest value, the seed and the path", () => {
+  it("is reported by fast-check with the smallest value, the seed and the path", () => {
     const { counterexample, counterexamplePath, seed } = fc.check(fc.property(sizes, isSmall), { seed: 11 })
     deepStrictEqual(counterexample, [128])
     assert.throws(
@@ -119,7 +119,7 @@ describe("a property that fails", () => {
     deepStrictEqual([again.counterexample, again.numShrinks], [[128], 0])
   })
 
-  it("is told by it.effect.prop with the smallest value, the seed and the path", async () => {
+  it("is reported by it.effect.prop with the smallest value, the seed and the path", async () => {
     const report = await reportOfSmall({ seed: 11 })
     assert.match(report, /^Property falsified after \d+ run\(s\) and \d+ shrink\(s\)\nShrunk input: \[128\]/)
     const replay = /Replay: (\[0,"11",\d+,\d+,\[[\d,]+\],"\w+"\])$/.exec(report)?.[1]
@@ -129,7 +129,7 @@ describe("a property that fails", () => {
     assert.include(await reportOfSmall({ seed: 12 }), `Replay: [0,"12"`)
   })
 
-  it("is told by it.effect.prop with the error of the effect", async () => {
+  it("is reported by it.effect.prop with the error of the effect", async () => {
     const report = await reportOf((it) =>
       it.effect.prop(
         "fails",

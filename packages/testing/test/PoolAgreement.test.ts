@@ -63,7 +63,7 @@ const messageOf = async (wrong: (stats: Stats) => Partial<Stats>): Promise<strin
 }
 
 describe("a pool that counts wrongly", () => {
-  it("is told with the counters that differ, and with what was done", async () => {
+  it("fails with the counters that differ, and with what was done", async () => {
     const message = await messageOf(({ activeBlocks }) => activeBlocks < 2 ? {} : { activeBlocks: activeBlocks + 1 })
     assert.match(message, /^activeBlocks: model 2, pool 3 \(after (\d+) commands: [^()]+\(.*\)\)$/)
     const [, count] = /after (\d+) commands/.exec(message)!
@@ -73,19 +73,19 @@ describe("a pool that counts wrongly", () => {
     assert.match(done, /allocate\(\d+, \d+ of [01]\)/)
   })
 
-  it("is told with all that differ, and no others", async () => {
+  it("fails with all that differ, and no others", async () => {
     const message = await messageOf(({ hits, misses }) => misses === 0 ? {} : { hits: hits + 1, misses: misses - 1 })
     assert.match(message, /^hits: model 0, pool 1; misses: model 1, pool 0 \(after \d+ commands?: /)
   })
 
-  it("is not told where it counts rightly", async () => {
+  it("does not fail where it counts rightly", async () => {
     const { failed } = await fc.check(property(() => ({})), { numRuns: 20, seed: 7 })
     strictEqual(failed, false)
   })
 })
 
 describe("a policy that does not do what its model says", () => {
-  it("is told with the bytes that differ", async () => {
+  it("fails with the bytes that differ", async () => {
     const wrong: PoolAgreement.PolicyPair = [SizePolicy.table([64]), { blockSize: (size) => size, borrowHalves: 0n }]
     const { errorInstance } = await fc.check(PoolAgreement.onHost({ policies: [wrong] }), { numRuns: 20, seed: 1 })
     const { message } = errorInstance as Error
@@ -109,7 +109,7 @@ describe("two sets of members", () => {
     strictEqual(mismatchOf({ a: 1n, b: [1n, { c: "x" }] }, { a: 1n, b: [1n, { c: "x" }] }), "they agree")
   })
 
-  it("are told by those that differ, or that one of them lacks", () => {
+  it("are shown by those that differ, or that one of them lacks", () => {
     strictEqual(
       mismatchOf({ a: 1n, b: 2n, c: ["live", 3n] }, { a: 1n, b: 3n, c: ["live", 4n], d: true }),
       `b: model 2, pool 3; c: model ["live","3n"], pool ["live","4n"]; d: model undefined, pool true`

@@ -181,7 +181,7 @@ describe("delayed allocations", () => {
 })
 
 describe("a pool over a faulty allocator", () => {
-  it.effect("climbs its fallback when the driver refuses, and gets what the next call gives", () => {
+  it.effect("goes through its fallback when the driver refuses, and gets the memory of the next call", () => {
     const faults = FaultyAllocator.makeFaults()
     return Effect.gen(function*() {
       yield* hold([4096])

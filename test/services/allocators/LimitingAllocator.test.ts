@@ -402,7 +402,7 @@ describe("the options", () => {
       }
     }))
 
-  it.effect("name bytes where the device does not tell its memory", () => {
+  it.effect("name bytes where the device does not report its memory", () => {
     const silent = Layer.effectContext(Effect.map(Effect.context<HostPool.HostServices>(), (host) => {
       const device = Context.get(host, DeviceContext)
       const info = { ...device.info, limits: { ...device.info.limits, memoryBytes: undefined } }

@@ -82,7 +82,7 @@ describe("two pools on one limited allocator", () => {
       strictEqual(served.capacity, 1024)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
-  it.effect("hear of what somebody without a pool gives back", () =>
+  it.effect("see what an owner without a pool frees", () =>
     Effect.gen(function*() {
       const [frames] = yield* both
       const { allocate, freeUnsafe } = yield* Allocator.Allocator
@@ -130,7 +130,7 @@ describe("two pools on one limited allocator", () => {
       for (const one of jobs) yield* Fiber.join(one)
     }).pipe(Effect.scoped, Effect.provide(limited)))
 
-  it.effect("hear of pools under an outer limit alone", () =>
+  it.effect("see what pools under an outer limit alone free", () =>
     Effect.gen(function*() {
       const [outer] = yield* both
       const inner = yield* Effect.provide(

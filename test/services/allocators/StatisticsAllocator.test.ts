@@ -307,7 +307,7 @@ describe("measure", () => {
       yield* counts([180, 180, 180], [3, 3, 3])
     }).pipe(Effect.scoped, Effect.provide(counting())))
 
-  it.effect("is told apart from the stack, and may be within another", () =>
+  it.effect("counts apart from the stack, and may be within another", () =>
     Effect.gen(function*() {
       const [outer, [inner]] = yield* Statistics.measure(Effect.gen(function*() {
         yield* Allocator.allocate(10)

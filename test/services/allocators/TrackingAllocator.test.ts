@@ -133,7 +133,7 @@ describe("a tracking allocator", () => {
       deepStrictEqual(inner, ["inner"])
     }).pipe(Effect.provide(logsTo([]))))
 
-  it.effect("tells each tracker its own when they are nested", () =>
+  it.effect("count their own allocations when they are nested", () =>
     Effect.gen(function*() {
       const inner = yield* Layer.build(tracked())
       const outer = yield* Layer.build(TrackingAllocator.layer).pipe(Effect.provide(inner))

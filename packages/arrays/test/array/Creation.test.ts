@@ -179,7 +179,7 @@ const laws = (gpu: GpuLayer): void => {
         { numRuns: runs(80) }
       ))
 
-    it.effect("fifty numbers unless told, in every float type", () =>
+    it.effect("fifty numbers by default, in every float type", () =>
       Effect.gen(function*() {
         const { dtypes } = (yield* CommandQueue.CommandQueue).info
         strictEqual((yield* DeviceArray.linspace(0, 1)).size, 50)

@@ -238,7 +238,7 @@ describe("the matrices of a product", () => {
 })
 
 describe("the blocks of a product on the host", () => {
-  it("are many enough items that the event loop has its turn, and no more than a dispatch takes", () => {
+  it("are enough items for the event loop to run between them, and no more than a dispatch takes", () => {
     const length = fc.integer({ min: 1, max: 1_000_000 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1000 }), length, length, length, (matrices, rows, columns, depth) => {

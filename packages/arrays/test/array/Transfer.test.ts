@@ -51,7 +51,7 @@ const samples: { readonly [D in DType.DType]: ReadonlyArray<number> } = {
 
 const laws = (gpu: GpuLayer): void => {
   layer(gpu)((it) => {
-    it.effect("nested numbers come back as they were, rounded to the type", () =>
+    it.effect("nested numbers are read as they were, rounded to the type", () =>
       property(nested, ([value, shape, row]) =>
         Effect.gen(function*() {
           const x = yield* DeviceArray.fromHost(value)
@@ -88,7 +88,7 @@ const laws = (gpu: GpuLayer): void => {
         }
       }))
 
-    it.effect("parts of every type come back, wherever they start and end", () =>
+    it.effect("parts of every type are read, wherever they start and end", () =>
       Effect.gen(function*() {
         const { dtypes } = (yield* CommandQueue.CommandQueue).info
         for (const dtype of dtypes) {

@@ -180,7 +180,7 @@ describe("bodies for the host", () => {
     strictEqual(x[0], 0)
   })
 
-  it("tell what to do where code from strings is forbidden", () => {
+  it("say what to do where code from strings is forbidden", () => {
     const program = `
       import { makeBody } from ${
       JSON.stringify(new URL("../../../../src/layers/Host/language/JavaScriptBody.ts", import.meta.url))

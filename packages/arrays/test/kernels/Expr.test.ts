@@ -111,7 +111,7 @@ describe("Expr", () => {
     deepStrictEqual(Expr.constant("i32", -0).node, { _tag: "Constant", value: 0 })
   })
 
-  it("tells the first mistake of many, and keeps nothing of a tree that has one", () => {
+  it("reports the first mistake of many, and keeps nothing of a tree that has one", () => {
     let expr: Expr.Expr<"i32"> = Expr.constant("i32", 0.5)
     for (let step = 0; step < 100_000; step++) expr = Expr.add(expr, 1)
     assert.include(messageOf(expr), "0.5")
@@ -148,7 +148,7 @@ describe("Expr", () => {
     assert.include(messageOf(Expr.at(x, -1)), "-1 is no u32")
   })
 
-  it("tells expressions from other values", () => {
+  it("knows expressions from other values", () => {
     strictEqual(Expr.isExpr(f32), true)
     for (const value of [undefined, null, 1, "x", {}, { type: "f32", node: {} }]) {
       strictEqual(Expr.isExpr(value), false)

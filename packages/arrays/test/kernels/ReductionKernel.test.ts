@@ -257,7 +257,7 @@ describe("a mistake in a definition", () => {
 describe("a mistake in a run", () => {
   const counts = [-1, 0.5, NaN, Infinity, 2 ** 32]
 
-  it.effect("is told before anything is leased", () =>
+  it.effect("is reported before anything is leased", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(4000)
       const view = VectorArg("f32", "x", { access: "read", withOffset: true })

@@ -218,7 +218,7 @@ describe("indexes", () => {
 })
 
 describe("a timeline in a page", () => {
-  it("comes back as it was", async () => {
+  it("is read as it was written", async () => {
     await fc.assert(
       fc.asyncProperty(anyEvents(100), async (events) => {
         const timeline = timelineOf(events)

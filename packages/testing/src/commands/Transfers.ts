@@ -71,7 +71,7 @@ const readsAtOffsets = Effect.forEach([4, 9, 14, 23, 32], (size) =>
 const MiB = 1024 * 1024
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("every size comes back as it was written", roundTrips),
+  test("every size is read as it was written", roundTrips),
   test("a write changes exactly its part, at every allowed offset and length", writesAtOffsets),
   test("a read returns exactly its part, at every allowed offset and length", readsAtOffsets),
   test("data may be any view, and a read may fill any view", function*() {
@@ -95,7 +95,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* CommandQueue.readInto(lease, whole)
     Expect.numbers("a read into an ArrayBuffer", new Uint8Array(whole), expected)
   }),
-  test("elements of every type come back bit by bit", function*() {
+  test("elements of every type are read bit by bit", function*() {
     const lease = yield* BufferPool.allocate(32)
     const floats = Float32Array.of(0, -0, 1.5, -1.25, 3.4028234663852886e38, 1.1754943508222875e-38, NaN, Infinity)
     yield* CommandQueue.write(lease, floats)
@@ -121,7 +121,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     first.fill(1)
     Expect.numbers("a second read", yield* CommandQueue.read(lease, Uint8Array), sequence(64))
   }),
-  test("large data comes back as it was written", { heavy: true }, function*() {
+  test("large data is read as it was written", { heavy: true }, function*() {
     const size = (yield* scaled(8 * 2 ** 20, 2 ** 16)) + 5
     const lease = yield* BufferPool.allocate(size)
     const data = new Random(1).bytes(size)

@@ -253,7 +253,7 @@ const readTwice = (x: PooledBuffer) =>
   Effect.replicateEffect(CommandQueue.read(x, Uint8Array), 2, { concurrency: "unbounded", discard: true })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("a stream that waits for the memory of its own job is told so, and that a retry does not help", function*() {
+  test("a stream that waits for the memory of its own job fails, and a retry does not help", function*() {
     for (const [name, run] of Object.entries(alone)) {
       yield* sharing(
         4 * unit,

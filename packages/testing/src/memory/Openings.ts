@@ -195,7 +195,7 @@ export const tests = <E>(layer: Layer.Layer<Device, E>): ReadonlyArray<Conforman
       for (let step = 0; step < steps && (yield* Effect.scoped(closesAt(layer, name, effect, step))); step++);
     }
   }),
-  test("a fiber that waits for a device's loss hears of its close", function*() {
+  test("a fiber that waits for a device's loss resumes at its close", function*() {
     const opened = yield* open(layer)
     const lost = yield* Effect.forkChild(Effect.provide(DeviceContext.lost, opened.context), { startImmediately: true })
     yield* opened.close

@@ -379,7 +379,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     { counting: true },
     staged(readsWithin, { maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity })
   ),
-  test("a view shows the bytes while it is lent, and nothing later", staged(views)),
+  test("a view shows the bytes until its effect ends, and nothing later", staged(views)),
   test("a view ends with the lease", staged(releasedViews)),
   test("views need no pool", Effect.scoped(Effect.andThen(views, releasedViews))),
   test(

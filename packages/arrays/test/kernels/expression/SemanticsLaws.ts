@@ -399,7 +399,7 @@ export const semanticsLaws = (
     })
 
   layer(gpu)("expressions", (it) => {
-    it.effect("have the types that the tests are told of", () =>
+    it.effect("have the types that the tests have listed", () =>
       Effect.gen(function*() {
         const { info } = yield* CommandQueue.CommandQueue
         const lacking = mayLack.filter((type) => !info.dtypes.has(type))
