@@ -62,9 +62,6 @@ export const strings: Option<ReadonlyArray<string>> = option(
   Schema.Array(Schema.String)
 )
 
-/** How many compiled kernels a device keeps: the cache checks it. */
-export const kernelCacheCapacity: Option<number> = any(Schema.Int)
-
 /** A function. */
 export const callback = <A extends (...args: never) => unknown>(): Option<A> =>
   option(
@@ -108,6 +105,9 @@ export const count = (least: number, most = Number.MAX_SAFE_INTEGER): Option<num
   const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
   return option<number>(schema, saying(`whole number ${range}`, "Leave it out for the default."), schema)
 }
+
+/** How many compiled kernels a device keeps. */
+export const kernelCacheCapacity: Option<number> = count(1)
 
 /** A time: milliseconds, or a text with a unit. */
 export const duration = (least = 0): Option<Duration.Input> => {

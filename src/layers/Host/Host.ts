@@ -61,11 +61,6 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
 export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
 
 /** The error for an object that is not of this module's class, or `undefined`. */
-const faultsProblem = (operation: string, faults: unknown): GpuError | undefined =>
-  faults === undefined || faults instanceof Faults
-    ? undefined
-    : invalidRequest(operation, `${formatted(faults)} was given for faults`, "Pass what Host.makeFaults made.")
-
 const hostOptions = Schema.Struct({
   /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
   capacityBytes: MemoryLimit.amount,
@@ -89,7 +84,7 @@ const hostOptions = Schema.Struct({
   /** Memory of a destroyed buffer counts until the next finish or reclaim has completed, as on Dawn over Vulkan. */
   lateFree: LayerOptions.boolean,
   /** Planned failures, and counts that stay readable after the device is closed. */
-  faults: LayerOptions.instance<Faults>((operation, _, faults) => faultsProblem(operation, faults)),
+  faults: LayerOptions.data(Schema.instanceOf(Faults), "controller of faults", "Pass what Host.makeFaults made."),
   /** A delay of every allocation and read, on Effect's clock; `faults.delay` sets each kind by itself. */
   latency: LayerOptions.duration(),
   /**

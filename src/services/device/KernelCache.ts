@@ -9,11 +9,10 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
-import { formatted } from "../../domain/arguments/Format.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel, KernelSource } from "../../domain/kernel/Kernel.ts"
 import { kernelLine } from "../../domain/kernel/KernelLine.ts"
 import type { LanguageWriter } from "../../domain/language/LanguageWriter.ts"
@@ -130,7 +129,7 @@ export interface KernelCompiler<C extends CompiledKernel> {
 
 /**
  * Builds the cache of one device. Everything is released when the scope closes; least recently used first when it is
- * full. Fails with InvalidRequest for a capacity that is no positive integer.
+ * full.
  *
  * **Example** (The cache of a backend of your own)
  *
@@ -163,16 +162,9 @@ export const make = <C extends CompiledKernel>(
     /** How many compiled kernels are kept, 256 without it. */
     readonly capacity?: number | undefined
   }
-): Effect.Effect<KernelCache["Service"], GpuError, Scope.Scope> =>
+): Effect.Effect<KernelCache["Service"], never, Scope.Scope> =>
   Effect.gen(function*() {
     const capacity = options.capacity ?? 256
-    if (!Number.isInteger(capacity) || capacity < 1) {
-      return yield* invalidRequest(
-        "KernelCache.make",
-        `kernelCacheCapacity ${formatted(capacity)} is no positive integer`,
-        "Leave it out for 256."
-      )
-    }
     const scope = yield* Effect.scope
     const { status } = options
     const cache = kernels.map(({ CompiledKernels }) => new CompiledKernels(compiler, capacity, options, scope))

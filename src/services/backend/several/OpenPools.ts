@@ -2,7 +2,7 @@
  * Pools of several devices, from what opens each of them.
  */
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -13,7 +13,6 @@ import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
-import * as Delay from "../../../domain/device/Delay.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import * as PoolStats from "../../../domain/pool/PoolStats.ts"
 import type * as BufferLike from "../../buffers/BufferLike.ts"
@@ -185,7 +184,7 @@ export const optionsOf = <R>() =>
   Schema.Struct({
     pool: LayerOptions.any<NonNullable<Options<R>["pool"]>>(),
     staging: LayerOptions.any<NonNullable<Options<R>["staging"]>>(),
-    idleTimeToLive: LayerOptions.any<Duration.Input>(),
+    idleTimeToLive: LayerOptions.duration(),
     schedule: LayerOptions.any<NonNullable<Options<R>["schedule"]>>(),
     onLost: LayerOptions.callback<NonNullable<Options<R>["onLost"]>>()
   })
@@ -230,29 +229,20 @@ export const layer = <R = never, R2 = never>(
 export const nameOf = (operation: string, device: string): string | GpuError =>
   device === "" ? invalidRequest(operation, "the name of the device is empty", "Pass a text that is not.") : device
 
-/** */
+/** The pools by name, over devices that open at their first use. */
 export const make = Effect.fnUntraced(function*<I, R, R2>(
   opener: Opener<I, R>,
   options: Options<R2> | undefined
 ): Effect.fn.Return<Pools<I | Services>, GpuError, R | R2 | Scope.Scope> {
   const { operation } = opener
-  const given = attempt(() => {
-    const { idleTimeToLive = "1 minute", onLost, pool, schedule, staging } = valid(
-      LayerOptions.read(operation, optionsOf<R2>(), options)
-    )
-    return {
-      idleTimeToLive: valid(timeToLive(operation, idleTimeToLive)),
-      onLost,
-      schedule,
-      layerOf: layerOf(opener, pool, staging)
-    }
-  })
-  if (isGpuError(given)) return yield* given
-  const { idleTimeToLive, layerOf: layerFor, onLost, schedule } = given
+  const read = LayerOptions.read(operation, optionsOf<R2>(), options)
+  if (isGpuError(read)) return yield* read
+  const { idleTimeToLive = "1 minute", onLost, pool, schedule, staging } = read
+  const layerFor = layerOf(opener, pool, staging)
   const context = yield* Effect.context<R | R2>()
   const devices = yield* OpenDevices.make<I | Services>({
     operation,
-    idleTimeToLive,
+    idleTimeToLive: Duration.fromInputUnsafe(idleTimeToLive),
     open: (name, scope) =>
       Effect.suspend(() => {
         const layer = attempt(() => layerFor(name))
@@ -266,13 +256,6 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
   })
   return poolsOf(devices, opener)
 })
-
-const timeToLive = (operation: string, given: Duration.Input): Duration.Duration | GpuError =>
-  Delay.parse(given) ?? invalidRequest(
-    operation,
-    `idleTimeToLive ${formatted(given)} is no duration`,
-    `Pass milliseconds or a text such as "10 seconds", or leave it out.`
-  )
 
 /** A device, and the pools on it. */
 const layerOf = <I, R, R2>(

@@ -9,17 +9,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { delayOf, FaultPlan, type FaultWindow } from "../../../domain/device/FaultPlan.ts"
-import {
-  driverError,
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  limitExceeded,
-  outOfMemory
-} from "../../../domain/GpuError.ts"
+import { driverError, type GpuError, isGpuError, limitExceeded, outOfMemory } from "../../../domain/GpuError.ts"
 import * as CallSite from "../../calls/CallPlaces.ts"
 import { Allocator } from "../Allocator.ts"
 
@@ -228,14 +220,10 @@ export interface FaultyOptions extends Schema.Schema.Type<typeof faultyOptions> 
 
 const faultyOptions = Schema.Struct({
   /** Faults of {@link makeFaults} that are shared with a test; its own ones when left out. */
-  faults: LayerOptions.instance<Faults>((operation, _, faults) =>
-    faults === undefined || faults instanceof Faults
-      ? undefined
-      : invalidRequest(
-        operation,
-        `${formatted(faults)} was given for faults`,
-        "Pass what FaultyAllocator.makeFaults made."
-      )
+  faults: LayerOptions.data(
+    Schema.instanceOf(Faults),
+    "controller of faults",
+    "Pass what FaultyAllocator.makeFaults made."
   )
 })
 
