@@ -65,7 +65,7 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
 }`
     strictEqual(source(axpy).code, expected)
     strictEqual(source(axpy).uniformBytes, 32)
-    deepStrictEqual(source(axpy).vectors, ["read", "write", "readwrite"])
+    deepStrictEqual(source(axpy).bindings.map(({ name }) => name), ["x", "y", "z"])
   })
 
   it("binds images and samplers after the vectors, in their order", () => {
@@ -83,7 +83,7 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
       ],
       body: { wgsl: "BODY" }
     })
-    const { code, images, members, samplers } = source(kernel)
+    const { bindings, code, members } = source(kernel)
     assert.include(
       code,
       `@group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -95,8 +95,7 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
 @group(0) @binding(7) var hard_edges: sampler;
 `
     )
-    deepStrictEqual(images.map(({ name }) => name), ["a", "b", "c", "d"])
-    strictEqual(samplers, 2)
+    deepStrictEqual(bindings.map(({ name }) => name), ["x", "a", "b", "c", "d", "smooth_edges", "hard_edges"])
     deepStrictEqual(members.map(({ name }) => name), ["count", "x_length", "s"])
   })
 
@@ -130,10 +129,10 @@ fn kernel__main(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num
   })
 
   it("needs only the count for a kernel without arguments", () => {
-    const { code, uniformBytes, vectors } = source(Kernel.make({ name: "nothing", args: [], body: { wgsl: "" } }))
+    const { bindings, code, uniformBytes } = source(Kernel.make({ name: "nothing", args: [], body: { wgsl: "" } }))
     assert.include(code, "struct Scalars__block {\n  count: u32,\n}")
     strictEqual(uniformBytes, 16)
-    deepStrictEqual(vectors, [])
+    deepStrictEqual(bindings, [])
   })
 
   it("puts scalars, whole elements and offsets where the block has them, little-endian", () => {

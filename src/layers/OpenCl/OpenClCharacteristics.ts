@@ -15,35 +15,40 @@ import * as InfoQuery from "./InfoQuery.ts"
 import { OpenClKernel } from "./kernels/OpenClKernel.ts"
 import { OpenCl } from "./OpenCl.ts"
 
-const CL_DEVICE_LOCAL_MEM_TYPE = 0x1022
-const CL_DEVICE_LOCAL_MEM_SIZE = 0x1023
-const CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV = 0x4000
-const CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV = 0x4001
-const CL_DEVICE_REGISTERS_PER_BLOCK_NV = 0x4002
-const CL_DEVICE_WARP_SIZE_NV = 0x4003
-const CL_DEVICE_WAVEFRONT_WIDTH_AMD = 0x4043
 const CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE = 0x11b3
 const CL_GLOBAL = 2
 
+const { uint } = InfoQuery
+
+const localMemory = {
+  type: [0x1022, uint],
+  bytes: [0x1023, InfoQuery.long]
+} as const satisfies InfoQuery.Properties
+
+const ofNvidia = {
+  major: [0x4000, uint],
+  minor: [0x4001, uint],
+  registers: [0x4002, uint],
+  warpSize: [0x4003, uint]
+} as const satisfies InfoQuery.Properties
+
+const ofAmd = { wavefrontWidth: [0x4043, uint] } as const satisfies InfoQuery.Properties
+
 type Service = OpenCl["Service"]
 
-const uint = ({ api, device }: Service, what: number) => InfoQuery.uint(api.clGetDeviceInfo, device.id, what)
+const facts = <P extends InfoQuery.Properties>({ api, device }: Service, properties: P): InfoQuery.Facts<P> =>
+  InfoQuery.all(properties, api.clGetDeviceInfo, device.id)
 
-const localMemoryBytes = ({ api, device }: Service): number =>
-  InfoQuery.long(api.clGetDeviceInfo, device.id, CL_DEVICE_LOCAL_MEM_SIZE) ?? 0
+/** A vendor's queries are made only of its own devices: for others the same number may mean another query. */
+const nvidiaFacts = (cl: Service): Partial<InfoQuery.Facts<typeof ofNvidia>> =>
+  cl.device.extensions.includes("cl_nv_device_attribute_query") ? facts(cl, ofNvidia) : {}
 
-/** A vendor's query is asked only of its own devices: for others the same number may mean another query. */
-const ofVendor = (cl: Service, extension: string, what: number): number | undefined =>
-  cl.device.extensions.includes(extension) ? uint(cl, what) : undefined
+const amdFacts = (cl: Service): Partial<InfoQuery.Facts<typeof ofAmd>> =>
+  cl.device.extensions.includes("cl_amd_device_attribute_query") ? facts(cl, ofAmd) : {}
 
-const nvidia = "cl_nv_device_attribute_query"
-const amd = "cl_amd_device_attribute_query"
-
-const capabilityOf = (cl: Service): ComputeCapability | undefined => {
-  const major = ofVendor(cl, nvidia, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV)
-  const minor = ofVendor(cl, nvidia, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV)
-  return major === undefined || minor === undefined ? undefined : { major, minor }
-}
+const capabilityOf = (
+  { major, minor }: Partial<InfoQuery.Facts<typeof ofNvidia>>
+): ComputeCapability | undefined => major === undefined || minor === undefined ? undefined : { major, minor }
 
 const trivial = Kernel.make({
   name: "characterize",
@@ -86,6 +91,8 @@ const preferredMultiple = Effect.fnUntraced(function*(
 export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | KernelCache> = Effect.gen(function*() {
   const cl = yield* OpenCl
   const { device, platform } = cl
+  const { bytes, type } = facts(cl, localMemory)
+  const nvidia = nvidiaFacts(cl)
   return characterize({
     type: device.type,
     platformName: platform.name,
@@ -93,11 +100,11 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
     platformVersion: platform.version,
     deviceVendor: device.vendor,
     extensions: device.extensions,
-    localMemoryBytes: localMemoryBytes(cl),
-    isLocalMemoryGlobal: uint(cl, CL_DEVICE_LOCAL_MEM_TYPE) === CL_GLOBAL,
-    warpSize: ofVendor(cl, nvidia, CL_DEVICE_WARP_SIZE_NV),
-    wavefrontWidth: ofVendor(cl, amd, CL_DEVICE_WAVEFRONT_WIDTH_AMD),
-    computeCapability: capabilityOf(cl),
+    localMemoryBytes: bytes ?? 0,
+    isLocalMemoryGlobal: type === CL_GLOBAL,
+    warpSize: nvidia.warpSize,
+    wavefrontWidth: amdFacts(cl).wavefrontWidth,
+    computeCapability: capabilityOf(nvidia),
     preferredMultiple: yield* preferredMultiple(cl)
   })
 })
@@ -124,9 +131,9 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
  * @since 0.1.0
  */
 export const deviceData: Effect.Effect<DeviceData.DeviceData, GpuError, OpenCl> = OpenCl.use((cl) => {
-  const computeCapability = capabilityOf(cl)
-  const registers = ofVendor(cl, nvidia, CL_DEVICE_REGISTERS_PER_BLOCK_NV)
-  const warpSize = ofVendor(cl, nvidia, CL_DEVICE_WARP_SIZE_NV)
+  const nvidia = nvidiaFacts(cl)
+  const computeCapability = capabilityOf(nvidia)
+  const { registers, warpSize } = nvidia
   if (computeCapability === undefined || registers === undefined || warpSize === undefined) {
     return unsupported(
       "OpenClCharacteristics.deviceData",
@@ -140,6 +147,6 @@ export const deviceData: Effect.Effect<DeviceData.DeviceData, GpuError, OpenCl> 
     registers,
     warpSize,
     maxThreads: cl.device.maxWorkgroupSize,
-    sharedMemory: localMemoryBytes(cl)
+    sharedMemory: facts(cl, localMemory).bytes ?? 0
   }))
 })

@@ -48,19 +48,17 @@ export const kernelImage = (
   return access === "read" ? readable(image as HostImage, view) : writable(image as HostImage, view)
 }
 
+const dimensionsOf = ({ shape: { depth, height, layers, width } }: HostImage) => ({ width, height, depth, layers })
+
 const readable = (image: HostImage, view: DataView): ReadableImage => {
   const { format, shape } = image
-  const { depth, height, layers, width } = shape
   const place = placeOf(image)
   const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
   const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
     at === undefined ? otherwise : ImageElement.toRgbaUnsafe(format, ImageBytes.decodeFrom(format, view, at))
   const texel: ImageSampling.Texel = (x, y, z) => elementAt(place(x, y, z), border)
   return {
-    width,
-    height,
-    depth,
-    layers,
+    ...dimensionsOf(image),
     load: (x, y = 0, z = 0) => elementAt(place(x, y, z), nothing),
     sample: (sampler, x, y = 0, z = 0) => {
       if (shape.kind === "1dBuffer") throw new TypeError("no sampler reads an image over a buffer: load its elements")
@@ -74,14 +72,10 @@ const readable = (image: HostImage, view: DataView): ReadableImage => {
 }
 
 const writable = (image: HostImage, view: DataView): WritableImage => {
-  const { format, shape } = image
-  const { depth, height, layers, width } = shape
+  const { format } = image
   const place = placeOf(image)
   return {
-    width,
-    height,
-    depth,
-    layers,
+    ...dimensionsOf(image),
     store: (x, y, z, rgba) => {
       const at = place(x, y, z)
       if (at !== undefined) ImageBytes.encodeInto(format, ImageBytes.fromRgba(format, rgba), view, at)

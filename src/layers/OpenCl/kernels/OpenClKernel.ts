@@ -58,19 +58,26 @@ const compile = (
   device: OpenDevice
 ): Effect.Effect<OpenClKernel, GpuError> => {
   if (device.status.error !== undefined) return device.status.error
+  const { body, preamble } = written
+  // PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t`
+  // takes the same images there.
+  const options = { body: String(body), preamble, rowsForBuffers: isPocl(device.platform) }
+  const { workgroupSize } = kernel
   const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
     CompilerStack.problem(
       kernel.name,
-      OpenClSource.withoutParameters(kernel, sourceOptions(written, kernel.workgroupSize, device)),
+      OpenClSource.withoutParameters(kernel, { ...options, workgroupSize }),
       device.api.asyncStackBytes
     )
   if (beyond !== undefined) return beyond
-  return Effect.flatMap(build(kernel, written, kernel.workgroupSize, device), (compiled) => {
-    if (compiled.localSize === kernel.workgroupSize) return Effect.succeed(compiled)
+  const inGroupsOf = (workgroupSize: number | undefined) =>
+    build(kernel, OpenClSource.source(kernel, { ...options, workgroupSize }), device)
+  return Effect.flatMap(inGroupsOf(workgroupSize), (compiled) => {
+    if (compiled.localSize === workgroupSize) return Effect.succeed(compiled)
     // The program needs more resources than a group of that size may have. Items are independent, so a smaller group
     // works too.
     releaseKernel(device, compiled)
-    return build(kernel, written, undefined, device)
+    return inGroupsOf(undefined)
   })
 }
 
@@ -101,38 +108,15 @@ const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDev
     )
 
 /** The kernel keeps its program alive, so the library releases the program at once, whatever the outcome. */
-const build = (
-  kernel: Kernel,
-  written: KernelSource,
-  workgroupSize: number | undefined,
-  device: OpenDevice
-): Effect.Effect<OpenClKernel, GpuError> =>
-  Effect.suspend(() => {
-    const source = OpenClSource.source(kernel, sourceOptions(written, workgroupSize, device))
-    return Effect.acquireUseRelease(
-      Effect.suspend(() => createProgram(source, device)),
-      (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
-      (program) =>
-        Effect.sync(() => {
-          if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
-        })
-    )
-  })
-
-/**
- * PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t` takes the
- * same images there.
- */
-const sourceOptions = (
-  { body, preamble }: KernelSource,
-  workgroupSize: number | undefined,
-  { platform }: OpenDevice
-) => ({
-  body: String(body),
-  preamble,
-  workgroupSize,
-  rowsForBuffers: isPocl(platform)
-})
+const build = (kernel: Kernel, source: string, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> =>
+  Effect.acquireUseRelease(
+    Effect.suspend(() => createProgram(source, device)),
+    (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
+    (program) =>
+      Effect.sync(() => {
+        if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
+      })
+  )
 
 const createProgram = (
   source: string,

@@ -25,6 +25,7 @@ import { BindGroups, type Bound } from "./BindGroups.ts"
 import { KernelTimestamps } from "./KernelTimestamps.ts"
 import { UniformRing } from "./UniformRing.ts"
 import {
+  type Binding,
   entryPoint,
   generate,
   maxDispatchItems,
@@ -172,13 +173,14 @@ const filterProblem = (
   { source }: WebGpuKernel,
   { images }: Dispatch
 ): GpuError | undefined => {
-  if (source.samplers === 0 || images.length === 0 || opened.device.features.has("float32-filterable")) return undefined
-  const at = images.findIndex(({ format }, index) =>
-    format.type === "float32" && source.images[index]!.access === "read"
-  )
+  if (images.length === 0 || !source.bindings.some(isSampler) || opened.device.features.has("float32-filterable")) {
+    return undefined
+  }
+  const taken = source.bindings.filter((argument) => argument._tag === "ImageArg")
+  const at = images.findIndex(({ format }, index) => format.type === "float32" && taken[index]!.access === "read")
   return at === -1 ? undefined : unsupported(
     "CommandQueue.dispatch",
-    `a float32 image (argument "${source.images[at]!.name}") beside a sampler, without float32-filterable`,
+    `a float32 image (argument "${taken[at]!.name}") beside a sampler, without float32-filterable`,
     featureHint(opened, "float32-filterable") ??
       "Use float16 or a normalised format, or load its elements in a kernel without samplers."
   )
@@ -218,81 +220,67 @@ const compileSource = (
     status: opened.status,
     call: "GPUDevice.createComputePipelineAsync",
     start: async () => {
-      const { failures, layout, module, pipeline } = await build(kernel, source, opened.device)
+      const { device, driverObjects, status } = opened
+      const failure = (call: string, failures: ReadonlyArray<ScopedFailure>): GpuError =>
+        driverError(call, failures, [`kernel ${kernel.name}`], SourceExcerpt.of(source.code, logOf(failures)))
+      let module: WebGpuHandle.ShaderModule | undefined
+      let layout: WebGpuHandle.BindGroupLayout | undefined
+      let pending: Promise<WebGpuHandle.ComputePipeline | ScopedFailure> | undefined
+      const scoped = await inScopes(device, () => {
+        module = device.createShaderModule({ label: kernel.name, code: source.code })
+        layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
+        pending = device.createComputePipelineAsync({
+          label: kernel.name,
+          layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
+          compute: { module, entryPoint }
+        }).catch(thrown)
+      })
+      const pipeline = await pending
       const log = module === undefined ? [] : await compilerLog(module)
-      const commands = [`kernel ${kernel.name}`]
-      if (log.length > 0) {
-        return Exit.fail(
-          driverError("GPUDevice.createShaderModule", log, commands, SourceExcerpt.of(source.code, logOf(log)))
-        )
+      if (log.length > 0) return Exit.fail(failure("GPUDevice.createShaderModule", log))
+      if (scoped.length > 0 || layout === undefined || pipeline === undefined || "codeName" in pipeline) {
+        const failures = pipeline !== undefined && "codeName" in pipeline ? [...scoped, pipeline] : scoped
+        return Exit.fail(failure("GPUDevice.createComputePipelineAsync", failures))
       }
-      if (failures.length > 0 || layout === undefined || pipeline === undefined) {
-        const lines = SourceExcerpt.of(source.code, logOf(failures))
-        return Exit.fail(driverError("GPUDevice.createComputePipelineAsync", failures, commands, lines))
-      }
-      if (opened.status.error !== undefined) return Exit.fail(opened.status.error)
-      opened.driverObjects.add("kernel")
-      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(opened.device, layout), opened))
+      if (status.error !== undefined) return Exit.fail(status.error)
+      driverObjects.add("kernel")
+      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(device, layout), opened))
     }
   })
-
-interface Built {
-  readonly module: WebGpuHandle.ShaderModule | undefined
-  readonly layout: WebGpuHandle.BindGroupLayout | undefined
-  readonly pipeline: WebGpuHandle.ComputePipeline | undefined
-  readonly failures: ReadonlyArray<ScopedFailure>
-}
-
-const build = async (kernel: Kernel, source: WgslSource, device: WebGpuHandle.Device): Promise<Built> => {
-  let module: WebGpuHandle.ShaderModule | undefined
-  let layout: WebGpuHandle.BindGroupLayout | undefined
-  let pending: Promise<WebGpuHandle.ComputePipeline | ScopedFailure> | undefined
-  const scoped = await inScopes(device, () => {
-    module = device.createShaderModule({ label: kernel.name, code: source.code })
-    layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
-    pending = device.createComputePipelineAsync({
-      label: kernel.name,
-      layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-      compute: { module, entryPoint }
-    }).catch(thrown)
-  })
-  const result = await pending
-  return result === undefined || "codeName" in result
-    ? { module, layout, pipeline: undefined, failures: result === undefined ? scoped : [...scoped, result] }
-    : { module, layout, pipeline: result, failures: scoped }
-}
 
 type LayoutEntry = Parameters<WebGpuHandle.Device["createBindGroupLayout"]>[0]["entries"] extends
   Iterable<infer Entry> ? Entry
   : never
 
 /** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
-const layoutEntries = (source: WgslSource): Array<LayoutEntry> => {
+const layoutEntries = ({ bindings }: WgslSource): Array<LayoutEntry> => {
   const visibility = 0x4
-  const afterVectors = 1 + source.vectors.length
   return [
     { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
-    ...source.vectors.map((access, index): LayoutEntry => ({
+    ...bindings.map((argument, index): LayoutEntry => ({
       binding: index + 1,
       visibility,
-      buffer: { type: access === "read" ? "read-only-storage" : "storage" }
-    })),
-    ...source.images.map((image, index): LayoutEntry => ({
-      binding: afterVectors + index,
-      visibility,
-      ...textureLayout(image, source.samplers > 0)
-    })),
-    ...Array.from({ length: source.samplers }, (_, index): LayoutEntry => ({
-      binding: afterVectors + source.images.length + index,
-      visibility,
-      sampler: { type: "filtering" }
+      ...layoutOf(argument, bindings.some(isSampler))
     }))
   ]
 }
 
-const sampleTypes = { int: "sint", uint: "uint" } as const
+const isSampler = ({ _tag }: Binding): boolean => _tag === "SamplerArg"
 
 /** Without samplers nothing is filtered, and images of any float format will do. */
+const layoutOf = (argument: Binding, filtered: boolean): Omit<LayoutEntry, "binding" | "visibility"> => {
+  switch (argument._tag) {
+    case "VectorArg":
+      return { buffer: { type: argument.access === "read" ? "read-only-storage" : "storage" } }
+    case "ImageArg":
+      return textureLayout(argument, filtered)
+    case "SamplerArg":
+      return { sampler: { type: "filtering" } }
+  }
+}
+
+const sampleTypes = { int: "sint", uint: "uint" } as const
+
 const textureLayout = (
   { access, channel, format, kind }: ImageArg,
   filtered: boolean

@@ -17,7 +17,7 @@ import {
   typeOf as numberType
 } from "../../../domain/kernel/DispatchParameters.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
-import { type Access, type ImageArg, isNumeric, type KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
+import { type ImageArg, isNumeric, type KernelArgument, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
@@ -40,13 +40,13 @@ export interface Member {
   readonly at: number
 }
 
+/** What is bound beside the uniform block. */
+export type Binding = Exclude<KernelArgument, ScalarArg>
+
 export interface WgslSource {
   readonly code: string
-  /** One per vector, in binding order; the uniform block is binding 0, then come vectors, images and samplers. */
-  readonly vectors: ReadonlyArray<Access>
-  readonly images: ReadonlyArray<ImageArg>
-  /** How many there are. */
-  readonly samplers: number
+  /** From binding 1 on: vectors, then images, then samplers. Binding 0 is the uniform block. */
+  readonly bindings: ReadonlyArray<Binding>
   readonly members: ReadonlyArray<Member>
   /** Bytes of the uniform block. */
   readonly uniformBytes: number
@@ -63,31 +63,19 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
   const unsupported = valueProblem(kernel)
   if (unsupported !== undefined) return unsupported
   const members = membersOf(kernel.args)
-  const vectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
-  const images = kernel.args.filter((argument) => argument._tag === "ImageArg")
-  const samplers = kernel.args.filter((argument) => argument._tag === "SamplerArg")
-  const afterVectors = 1 + vectors.length
+  const bindings = (["VectorArg", "ImageArg", "SamplerArg"] as const).flatMap((tag) =>
+    kernel.args.filter((argument): argument is Binding => argument._tag === tag)
+  )
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
       `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${typeOf(member)},`).join("\n")}\n}`,
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
-      ...vectors.map((vector, index) =>
-        `@group(0) @binding(${index + 1}) var<storage, ${wgslAccess(vector.access)}> ` +
-        `${vector.name}: array<${vector.dtype}>;`
-      ),
-      ...images.map((image, index) =>
-        `@group(0) @binding(${afterVectors + index}) var ${image.name}: ${textureType(image)};`
-      ),
-      ...samplers.map(({ name }, index) =>
-        `@group(0) @binding(${afterVectors + images.length + index}) var ${name}: sampler;`
-      ),
+      ...bindings.map((argument, index) => `@group(0) @binding(${index + 1}) ${declaration(argument)}`),
       ...(preamble === "" ? [] : [preamble]),
       entry(kernel.workgroupSize, members, String(body))
     ].join("\n"),
-    vectors: vectors.map((vector) => vector.access),
-    images,
-    samplers: samplers.length,
+    bindings,
     members,
     uniformBytes: roundUp(endOf(members), blockAlignment)
   }
@@ -121,7 +109,18 @@ const missingHint = (type: ValueType.ValueType): string | undefined => {
     : undefined
 }
 
-const wgslAccess = (access: Access): string => access === "read" ? "read" : "read_write"
+const declaration = (argument: Binding): string => {
+  switch (argument._tag) {
+    case "VectorArg":
+      return `var<storage, ${
+        argument.access === "read" ? "read" : "read_write"
+      }> ${argument.name}: array<${argument.dtype}>;`
+    case "ImageArg":
+      return `var ${argument.name}: ${textureType(argument)};`
+    case "SamplerArg":
+      return `var ${argument.name}: sampler;`
+  }
+}
 
 /**
  * The dimension of a view that a kernel sees. WebGPU has no arrays of rows, and no images over buffers: kernels that
