@@ -3,9 +3,11 @@
  *
  * @since 0.1.0
  */
+import * as Expr from "../kernels/Expr.ts"
+import * as Expression from "../kernels/expression/Expression.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
+import type { Element, Truth } from "./elementwise/Element.ts"
 import { binary } from "./elementwise/Operands.ts"
-import { compare, type Ordering } from "./elementwise/Ordering.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 
@@ -31,8 +33,45 @@ export interface Comparison {
   (self: number, that: DeviceArray): Computed<"u32">
 }
 
+/** Each comparison with its mirror: `a < b` is `b > a`. */
+const mirrored = {
+  equal: "equal",
+  notEqual: "notEqual",
+  less: "greater",
+  lessEqual: "greaterEqual",
+  greater: "less",
+  greaterEqual: "lessEqual"
+} as const
+
+type Ordering = keyof typeof mirrored
+
+/** The result for a negative first operand and a non-negative second one. */
+const ofNegative: { readonly [O in Ordering]: boolean } = {
+  equal: false,
+  notEqual: true,
+  less: true,
+  lessEqual: true,
+  greater: false,
+  greaterEqual: false
+}
+
+const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expression.apply(ordering, [a, b]) as Truth
+
+const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
+  if (a.type === "i32" && b.type === "u32") return truthOfSigned(ordering, a, b)
+  if (a.type === "u32" && b.type === "i32") return truthOfSigned(mirrored[ordering], b, a)
+  return compared(ordering, a, b)
+}
+
+/** Compares an i32 and a u32 as u32, unless the i32 is negative. */
+const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
+  const isNegative = Expr.less(a, 0)
+  const truth = compared(ordering, Expr.astype(a, "u32"), b)
+  return ofNegative[ordering] ? Expr.logicalOr(isNegative, truth) : Expr.logicalAnd(Expr.logicalNot(isNegative), truth)
+}
+
 const comparison = (ordering: Ordering): Comparison =>
-  binary({ name: ordering, build: ([a, b]) => compare(ordering, a!, b!) }, Signature.comparison)
+  binary({ name: ordering, build: ([a, b]) => Expr.astype(truthOf(ordering, a!, b!), "u32") }, Signature.comparison)
 
 /**
  * Whether the numbers are equal; NaN is equal to nothing.

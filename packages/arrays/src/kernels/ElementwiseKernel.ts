@@ -9,8 +9,8 @@ import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
-import { declarationProblem, inputOf } from "./expression/Declaration.ts"
-import { generate } from "./GeneratedElementwise.ts"
+import { declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
+import { generate, maker } from "./GeneratedElementwise.ts"
 
 /**
  * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
@@ -136,7 +136,7 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   options: ElementwiseOptions<Args>
 ): Kernel.Kernel<Args> => {
   const { args, name, outputs, workgroupSize } = options
-  const problem = declarationProblem(name, args)
+  const problem = declarationProblem(operationOf(maker, name), name, args)
   if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
   const inputs = Object.fromEntries(
     args.flatMap((argument) =>

@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
 import type * as Expr from "./Expr.ts"
-import { operationOf } from "./expression/Declaration.ts"
+import { operationOf, usesProblem } from "./expression/Declaration.ts"
 import { ownVectorsOf } from "./expression/Inspection.ts"
 import { printed } from "./Printed.ts"
 import {
@@ -25,8 +25,7 @@ import {
   type InputArgument,
   neutralProblem,
   stateOf as checkedState,
-  togetherProblem,
-  usesProblem
+  togetherProblem
 } from "./reduction/Definition.ts"
 import * as Reduction from "./reduction/Reduction.ts"
 import { runProblem } from "./reduction/RunArguments.ts"

@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
 import type * as Expr from "./Expr.ts"
-import { operationOf } from "./expression/Declaration.ts"
+import { operationOf, usesProblem } from "./expression/Declaration.ts"
 import { ownVectorsOf } from "./expression/Inspection.ts"
 import { substitute } from "./expression/Substitution.ts"
 import { printed } from "./Printed.ts"
@@ -25,8 +25,7 @@ import {
   declaredInputs,
   type InputArgument,
   neutralProblem,
-  togetherProblem,
-  usesProblem
+  togetherProblem
 } from "./reduction/Definition.ts"
 import { position } from "./reduction/Reduction.ts"
 import { runProblem } from "./reduction/RunArguments.ts"

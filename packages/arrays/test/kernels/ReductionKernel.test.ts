@@ -95,7 +95,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
   "an argument that hides a function": [{ args: [x, ScalarArg("u32", "min")] }, /"min" hides a function/],
   "a map of another kernel's arguments": [
     { map: () => Expression.make("f32", { _tag: "Scalar", name: "other" }) },
-    /map uses the argument "other", which it does not get. Use the expressions/
+    /map uses the argument "other" \(f32\), which it does not get. Use the expressions/
   ],
   "a wrong expression": [
     { map: ({ x }: Inputs) => Expr.add(x, Expr.astype(x, "u32") as never) },
@@ -118,7 +118,7 @@ const definitions: Readonly<Record<string, readonly [change: object, message: Re
       args: [x, ScalarArg("f32", "a")],
       combine: () => Expression.make("f32", { _tag: "Scalar", name: "a" })
     },
-    /combine uses the argument "a", which it does not get. It may use only the two states/
+    /combine uses the argument "a" \(f32\), which it does not get. It may use only the two states/
   ],
   "a combine that uses the index": [
     { combine: (a: Expr.Expr<"f32">) => Expr.add(a, Expr.astype(Expr.index, "f32")) },

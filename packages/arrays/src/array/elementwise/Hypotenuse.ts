@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Expr from "../../kernels/Expr.ts"
-import { quotientOf } from "../../kernels/expression/Quotient.ts"
+import { quotientOf } from "../../kernels/expression/Division.ts"
 import { type Element, isFloating } from "./Element.ts"
 
 /**

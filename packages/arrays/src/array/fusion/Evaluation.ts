@@ -3,22 +3,25 @@
  *
  * @since 0.1.0
  */
-import { BufferPool } from "effect-gpu-pool/BufferPool"
-import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
-import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
+import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { byteSize, type DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { Kernel } from "effect-gpu-pool/Kernel"
+import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
+import * as Reduction from "../../kernels/reduction/Reduction.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Cuts from "./Cuts.ts"
-import * as FusedKernel from "./FusedKernel.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
+import { Structures } from "./Structures.ts"
 
 /**
  * What array operations need: the pool for the memory, the queue that runs the kernels, and the scope that the
@@ -65,15 +68,12 @@ export const Recording: Context.Reference<boolean> = Context.Reference("effect-g
 /** The deepest chain of operations in a kernel: compilers take seconds for more. */
 const maxDepth = 64
 
-interface Services {
-  readonly pool: BufferPool["Service"]
-  readonly queue: CommandQueue["Service"]
+interface Services extends Reduction.Services {
   readonly scope: Scope.Scope
 }
 
 const servicesOf = (context: Context.Context<never>): Services => ({
-  pool: Context.getUnsafe(context as Context.Context<BufferPool>, BufferPool),
-  queue: Context.getUnsafe(context as Context.Context<CommandQueue>, CommandQueue),
+  ...Reduction.servicesOf(context),
   scope: Context.getUnsafe(context as Context.Context<Scope.Scope>, Scope.Scope)
 })
 
@@ -207,6 +207,25 @@ const allocate = (
   return home === services.scope ? lease : Scope.provide(lease, home)
 }
 
+const kernels = new Structures<Kernel>(1024)
+
+/** The kernel that computes the results of a plan. */
+const kernelOf = (plan: Plan.Plan): Kernel => {
+  const slot = kernels.slot(kernels, plan)
+  return slot.value ??= generate(plan)
+}
+
+const generate = (plan: Plan.Plan): Kernel => {
+  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
+  const names = expressions.map((_, index) => PlanExpressions.resultName(index))
+  const outputs = expressions.map(({ type }, index) => VectorArg(type, names[index]!, { access: "write" }))
+  return GeneratedElementwise.generate({
+    name: `array_${PlanExpressions.nameOf(plan)}`,
+    args: [...args, ...outputs],
+    outputs: Object.fromEntries(expressions.map((expression, index) => [names[index]!, expression]))
+  })
+}
+
 const fill = (
   plan: Plan.Plan,
   arrays: ReadonlyArray<DeviceArray>,
@@ -219,7 +238,7 @@ const fill = (
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
-    queue.dispatch(FusedKernel.of(plan), args, size),
+    queue.dispatch(kernelOf(plan), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
 }

@@ -120,6 +120,14 @@ export const onLine = (
   at.lines.push(...at.writer.when(at.compare("less", at.plus(first, line), length), within.lines))
 }
 
+/** The loop over the depth, whose statements are `round`: `moved` counts along a row of the first operand, `bMoved` down the second. */
+export const alongDepth = (at: Indices, round: Indices, moved: string, bMoved: string): void => {
+  const { writer } = at
+  const next = writer.apply("add", [bMoved, round.scalar("bRow")], "u32", "u32")
+  const moves = { position: moved, begin: at.constant(0), step: at.scalar("aColumn"), times: at.scalar("depth") }
+  at.lines.push(...writer.walk(moves, [...round.lines, writer.assign(bMoved, next)]))
+}
+
 /** Where a row of the tile begins in the result. */
 export const resultRow = (
   at: Indices,
@@ -160,16 +168,7 @@ export const scalarBody = (
         round.lines.push(writer.assign(sum, writer.apply("add", [sum, product], types.sum, types.sum)))
       }
     }
-    round.lines.push(
-      writer.assign(bMoved, writer.apply("add", [bMoved, round.scalar("bRow")], "u32", "u32"))
-    )
-    const moves = {
-      position: moved,
-      begin: at.constant(0),
-      step: at.scalar("aColumn"),
-      times: at.scalar("depth")
-    }
-    at.lines.push(...writer.walk(moves, round.lines))
+    alongDepth(at, round, moved, bMoved)
     for (const [r, line] of sums.entries()) {
       onLine(at, row, r, rows, (at) => {
         const start = resultRow(at, place, r, column)

@@ -6,7 +6,7 @@
  */
 import type { Eights, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type { Indices } from "./Indices.ts"
-import { lineStarts, onLine, onTile, resultRow, type Types, upTo } from "./TileBody.ts"
+import { alongDepth, lineStarts, onLine, onTile, resultRow, type Types, upTo } from "./TileBody.ts"
 
 /** Columns of a tile; the result must have as many. */
 export const columns = 16
@@ -51,14 +51,7 @@ export const vectorBody = (
         eights.addProduct(sum.high, x, high)
       )
     }
-    round.lines.push(writer.assign(bRow, writer.apply("add", [bRow, round.scalar("bRow")], "u32", "u32")))
-    const moves = {
-      position: moved,
-      begin: at.constant(0),
-      step: at.scalar("aColumn"),
-      times: at.scalar("depth")
-    }
-    at.lines.push(...writer.walk(moves, round.lines))
+    alongDepth(at, round, moved, bRow)
     const eachRow = (store: (at: Indices, sum: { low: string; high: string }, start: string) => void): Indices => {
       const within = at.within()
       for (const [r, sum] of sums.entries()) {

@@ -6,13 +6,9 @@ import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuEr
 import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { SmallInteger } from "effect-gpu-pool/ValueType"
 import type { Inputs } from "../ElementwiseKernel.ts"
-import type * as Expr from "../Expr.ts"
-import { declarationProblem, inputOf, isInput } from "../expression/Declaration.ts"
+import { declarationProblem, inputOf, usesProblem } from "../expression/Declaration.ts"
 import * as Expression from "../expression/Expression.ts"
 import { depthProblem } from "../expression/Expression.ts"
-import { nodesOf } from "../expression/Inspection.ts"
-import { maxExpressions } from "../expression/OutputsProblem.ts"
-import { reservedNameProblem } from "../expression/ReservedNames.ts"
 import { substitute } from "../expression/Substitution.ts"
 import { type Combine, type Component, gathered, type StateExprs } from "./State.ts"
 
@@ -48,8 +44,7 @@ export const declaredInputs = <Args extends ReadonlyArray<NumericArgument>>(
   name: string,
   args: Args
 ): Inputs<Args> | GpuError => {
-  const problem = declarationProblem(name, args) ?? reservedNameProblem(operation, args) ??
-    writableProblem(operation, args)
+  const problem = declarationProblem(operation, name, args) ?? writableProblem(operation, args)
   if (problem !== undefined) return problem
   return Object.fromEntries(args.map((argument) => [argument.name, inputOf(argument)])) as Inputs<Args>
 }
@@ -151,60 +146,3 @@ export const combineOf = (
  */
 export const togetherProblem = (operation: string, expressions: StateExprs): GpuError | undefined =>
   depthProblem(operation, Math.max(...expressions.map(({ depth }) => depth)))
-
-/**
- * Whether expressions use anything but the arguments of a function and the variables that it is called with: `combine` has
- * no arguments, since the kernels that combine states do not have them.
- *
- * @internal
- */
-export const usesProblem = (
-  operation: string,
-  name: "map" | "combine" | "output",
-  expressions: ReadonlyArray<Expr.Expr>,
-  args: ReadonlyArray<NumericArgument>,
-  variables: StateExprs = []
-): GpuError | undefined => {
-  const nodes = nodesOf(expressions)
-  if (nodes.size > maxExpressions) {
-    return invalidRequest(
-      operation,
-      `its function ${name} makes ${nodes.size} expressions, which is more than ${maxExpressions}`,
-      "Compute some of them in a kernel before."
-    )
-  }
-  for (const expression of nodes) {
-    if (variables.some((variable) => variable === expression)) continue
-    const stray = strayOf(name, expression, args)
-    if (stray === undefined) continue
-    return invalidRequest(
-      operation,
-      `its function ${name} uses ${stray}, which it does not get`,
-      name === "combine"
-        ? "It may use only the two states: let map put what it needs into the state."
-        : "Use the expressions that it is called with."
-    )
-  }
-  return undefined
-}
-
-const strayOf = (
-  name: "map" | "combine" | "output",
-  expression: Expr.Expr,
-  args: ReadonlyArray<NumericArgument>
-): string | undefined => {
-  const { node } = expression
-  switch (node._tag) {
-    case "Index":
-      return name === "combine" ? "the element's index" : undefined
-    case "Variable":
-      return name === "map" ? "a state" : "a state of another kernel"
-    case "Scalar":
-    case "Element":
-      return isInput(expression, args)
-        ? undefined
-        : `the argument "${node._tag === "Scalar" ? node.name : node.vector}"`
-    default:
-      return undefined
-  }
-}

@@ -1,12 +1,24 @@
 /**
- * Division that rounds down, and its remainder, with the sign of the divisor, made from truncating division.
+ * Quotients of floats by divisors of any size; division that rounds down, and its remainder, with the sign of the divisor.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.floor_divide.html
  * @internal
  */
-import { isFloat } from "effect-gpu-pool/Operation"
-import { apply, type Expr } from "./Expression.ts"
-import { quotientOf } from "./Quotient.ts"
+import { type ExprType, isFloat } from "effect-gpu-pool/Operation"
+import { apply, constantOf, type Expr } from "./Expression.ts"
+
+/**
+ * WGSL promises nothing for f32 quotients by more than 2^126: devices multiply by the reciprocal of the divisor, which is a
+ * subnormal number from there on and may be treated as zero. A quarter of a large divisor is small enough.
+ */
+export const quotientOf = <T extends ExprType>(a: Expr<T>, b: Expr<T>): Expr<T> =>
+  (b.type === "f32" ? quotientOfScaled(a, b) : apply("divide", [a, b])) as Expr<T>
+
+const quotientOfScaled = (a: Expr, b: Expr): Expr => {
+  const isLarge = apply("greater", [apply("abs", [b]), 1e37])
+  const scale = apply("where", [isLarge, constantOf("Expr.divide", "f32", 0.25), 1])
+  return apply("divide", [apply("multiply", [a, scale]), apply("multiply", [b, scale])])
+}
 
 /** The remainder of truncating division. Each step with floats is rounded, so the result may equal or exceed the divisor. */
 const truncated = (a: Expr, b: Expr): Expr => {
