@@ -176,7 +176,7 @@ const ask = (model: WaitingModel, real: WaitingReal, scope: number | undefined, 
     const own = 2 * model.requests.length
     const waitAtMost = asked.waitAtMost && asked.waitAtMost + own + 1
     const timeout = scope === undefined ? undefined : asked.timeout && asked.timeout + own + 2
-    const list = scope === undefined ? model.loans : model.scopes[scope]!
+    const list = scope === undefined ? model.uses : model.scopes[scope]!
     model.start(size, model.places[place]!, list, { onExhausted, waitAtMost, timeout })
     const label = `request ${real.requests.length}`
     const options = { label, onExhausted, waitAtMost }
@@ -230,7 +230,7 @@ const crowd = (n: number, count: number, size: number, place: number) =>
 
 const finish = (n: number) =>
   command(`finish(${n})`, (model) => model.requests.length > 0, (model, real) => {
-    const index = indexOf(model.requests, n, ({ lease }) => lease !== undefined && lease.list === model.loans)
+    const index = indexOf(model.requests, n, ({ lease }) => lease !== undefined && lease.list === model.uses)
     return Effect.andThen(
       Effect.sync(() => {
         // The body of a waiting request must not be ended before it begins.

@@ -31,7 +31,7 @@ export class ModelPlace {
   limit: bigint
   readonly parent: ModelPlace | undefined
   /** First come, first served. */
-  line: Array<ModelRequest> = []
+  queue: Array<ModelRequest> = []
   /** The number, among all entries into wait queues, of the first request since this queue was last empty. */
   filled = 0
   readonly handlers: Array<ModelHandler> = []
@@ -131,7 +131,7 @@ export class WaitingModel {
   /** The pool, then the budgets in order of creation. */
   readonly places: Array<ModelPlace>
   readonly scopes: Array<ModelList> = []
-  readonly loans: ModelList = { closed: false, leases: [], ordered: new Set() }
+  readonly uses: ModelList = { closed: false, leases: [], ordered: new Set() }
   readonly requests: Array<ModelRequest> = []
   /** In the order of their release, the longest held first. */
   held: Array<ModelBlock> = []
@@ -146,14 +146,14 @@ export class WaitingModel {
   driverFrees = 0n
   readonly #options: WaitingModelOptions
   /** The requests with an outcome whose fibers have not resumed, in order. */
-  #told: Array<ModelRequest> = []
+  #answered: Array<ModelRequest> = []
   #alarmsSet = 0
   #entries = 0
   #idleAlarm: Alarm | undefined = undefined
   #tick = 0n
   #startsTick = false
   /** Blocks that were released and not passed on to the next request of the wait queue. */
-  #progress = 0n
+  #released = 0n
   #returning: ModelBlock | undefined = undefined
   #seen = 0n
   #stillSteps = 0n
@@ -222,7 +222,7 @@ export class WaitingModel {
       pendingBytes: sum(this.requests.filter(({ charged }) => charged.has(place)).map(({ size }) => size)),
       hits: place.hits,
       misses: place.misses,
-      waiters: BigInt(place.line.length)
+      waiters: BigInt(place.queue.length)
     }
   }
 
@@ -240,26 +240,26 @@ export class WaitingModel {
     this.places.push(new ModelPlace(limit, parent))
   }
 
-  /** Starts a request; `list` is that of its scope, or the model's `loans` for a `use`. */
+  /** Starts a request; `list` is that of its scope, or the model's `uses` for a `use`. */
   start(size: number, place: ModelPlace, list: ModelList, waitPolicy: WaitPolicy): ModelRequest {
     const request = new ModelRequest(BigInt(size), place, waitPolicy)
     this.requests.push(request)
     request.steps = this.#request(request, list)
     this.#resume(request)
     const { timeout } = waitPolicy
-    if (timeout !== undefined) request.timeoutAlarm = this.#alarm(timeout, () => this.#giveUp(request, "too late"))
+    if (timeout !== undefined) request.timeoutAlarm = this.#alarm(timeout, () => this.#abandon(request, "too late"))
     this.#settle()
     return request
   }
 
   interrupt(request: ModelRequest): void {
-    this.#giveUp(request, "interrupted")
+    this.#abandon(request, "interrupted")
     this.#settle()
   }
 
   /** The body of a `use` has ended. */
   finish({ lease }: ModelRequest): void {
-    if (lease !== undefined && lease.ended === undefined && lease.list === this.loans) {
+    if (lease !== undefined && lease.ended === undefined && lease.list === this.uses) {
       this.#end(lease, "scopeClosed")
     }
     this.#settle()
@@ -305,7 +305,7 @@ export class WaitingModel {
   }
 
   trimTo(bytes: bigint): Failure | undefined {
-    while (this.managedBytes > bytes && this.held.length > 0) this.#giveBack(this.#next(this.managedBytes - bytes))
+    while (this.managedBytes > bytes && this.held.length > 0) this.#freeBlock(this.#next(this.managedBytes - bytes))
     this.#serve(this.pool)
     this.#settle()
     return this.lost ? { tag: "DeviceLost" } : undefined
@@ -328,7 +328,7 @@ export class WaitingModel {
     this.lost = true
     this.holding = false
     this.#endWaiters()
-    for (const block of this.held) this.#giveBack(block)
+    for (const block of this.held) this.#freeBlock(block)
     this.#settle()
   }
 
@@ -337,7 +337,7 @@ export class WaitingModel {
     this.holding = false
     this.#endWaiters()
     for (const lease of this.live) this.#end(lease, "poolClosed")
-    for (const block of this.held) this.#giveBack(block)
+    for (const block of this.held) this.#freeBlock(block)
     this.#settle()
   }
 
@@ -414,14 +414,14 @@ export class WaitingModel {
 
   /** Tries to serve the request at once, bypassing the wait queue where that is allowed. */
   #tryNow(request: ModelRequest, place: ModelPlace): boolean {
-    if (place.line.length === 0) return this.#take(request, place)
+    if (place.queue.length === 0) return this.#take(request, place)
     this.#enter(request, place)
     if (request.answer === undefined) {
       this.#leave(request)
       return false
     }
     request.answer = undefined
-    this.#told = this.#told.filter((other) => other !== request)
+    this.#answered = this.#answered.filter((other) => other !== request)
     return true
   }
 
@@ -433,7 +433,7 @@ export class WaitingModel {
     const left = request.waitingSince + waitAtMost - this.now
     request.waitAlarm = this.#alarm(left, () => {
       const waited = this.now - request.waitingSince!
-      this.#giveUp(request, this.#outOfMemory(request, place, waited))
+      this.#abandon(request, this.#outOfMemory(request, place, waited))
     })
   }
 
@@ -441,15 +441,15 @@ export class WaitingModel {
     request.waitsIn = place
     request.passes = 0
     request.entered = ++this.#entries
-    if (place.line.length === 0) place.filled = request.entered
-    place.line.push(request)
+    if (place.queue.length === 0) place.filled = request.entered
+    place.queue.push(request)
     this.#serve(place)
   }
 
   #leave(request: ModelRequest): void {
     const place = request.waitsIn
     if (place === undefined) return
-    place.line = place.line.filter((other) => other !== request)
+    place.queue = place.queue.filter((other) => other !== request)
     request.waitsIn = undefined
   }
 
@@ -459,12 +459,12 @@ export class WaitingModel {
    */
   #serve(place: ModelPlace): void {
     let before: Array<ModelRequest> = []
-    for (const request of place.line) {
+    for (const request of place.queue) {
       if (before.length === window || before.some(({ passes }) => passes >= this.#options.maxBypasses)) return
       if (this.#take(request, place)) {
         for (const other of before) other.passes++
         this.#leave(request)
-        this.#tell(request, "served")
+        this.#answer(request, "served")
       } else {
         before = [...before, request]
       }
@@ -482,13 +482,13 @@ export class WaitingModel {
     if (own !== undefined) {
       this.held = this.held.filter((block) => block !== own)
       this.#use(own)
-      if (own === this.#returning) this.#progress -= 1n
+      if (own === this.#returning) this.#released -= 1n
       this.#grant(request, own, "hits")
       return true
     }
     if (capacity(this.active) + this.pendingBytes + request.size > place.limit) return false
     const rest = place.limit - this.pendingBytes - request.size
-    while (this.managedBytes > rest) this.#giveBack(this.#next(this.managedBytes - rest))
+    while (this.managedBytes > rest) this.#freeBlock(this.#next(this.managedBytes - rest))
     request.reserved = request.size
     return true
   }
@@ -514,30 +514,32 @@ export class WaitingModel {
     for (const one of this.#chain(place)) one[from] += 1n
   }
 
-  #tell(request: ModelRequest, answer: "served" | Failure): void {
+  #answer(request: ModelRequest, answer: "served" | Failure): void {
     request.answer = answer
-    this.#told.push(request)
+    this.#answered.push(request)
   }
 
   #settle(): void {
     if (this.#startsTick) this.#startIdle()
-    for (let request = this.#told.shift(); request !== undefined; request = this.#told.shift()) this.#resume(request)
+    for (let request = this.#answered.shift(); request !== undefined; request = this.#answered.shift()) {
+      this.#resume(request)
+    }
   }
 
   #resume(request: ModelRequest): void {
     const step = request.steps!.next()
     if (step.done !== true) return
     request.refusal = step.value
-    this.#letGo(request)
+    this.#remove(request)
   }
 
-  #giveUp(request: ModelRequest, refusal: Refusal): void {
+  #abandon(request: ModelRequest, refusal: Refusal): void {
     request.refusal = refusal
-    this.#letGo(request)
+    this.#remove(request)
   }
 
   /** Removes everything of an ended request. */
-  #letGo(request: ModelRequest): void {
+  #remove(request: ModelRequest): void {
     this.#leave(request)
     request.reserved = 0n
     request.charged.clear()
@@ -573,7 +575,7 @@ export class WaitingModel {
 
   /** Ends the waiting requests, one wait queue after the other. */
   #endWaiters(): void {
-    this.#endAll([...this.places].sort((a, b) => a.filled - b.filled).flatMap(({ line }) => line))
+    this.#endAll([...this.places].sort((a, b) => a.filled - b.filled).flatMap(({ queue }) => queue))
   }
 
   #endAll(requests: ReadonlyArray<ModelRequest>): void {
@@ -581,7 +583,7 @@ export class WaitingModel {
       const problem = this.#problem(request)
       if (problem === undefined) continue
       this.#leave(request)
-      this.#tell(request, problem)
+      this.#answer(request, problem)
     }
   }
 
@@ -624,7 +626,7 @@ export class WaitingModel {
     if (block === undefined) return
     this.active = this.active.filter((other) => other !== block)
     this.#release(block)
-    this.#progress += 1n
+    this.#released += 1n
     this.#returning = block
     this.#serve(this.pool)
     this.#returning = undefined
@@ -642,10 +644,10 @@ export class WaitingModel {
     this.held.push(block)
     this.#use(block)
     this.#startIdleAlarm()
-    while (this.heldBytes > (maxHeldBytes ?? this.heldBytes)) this.#giveBack(this.held[0]!)
+    while (this.heldBytes > (maxHeldBytes ?? this.heldBytes)) this.#freeBlock(this.held[0]!)
   }
 
-  #giveBack(block: ModelBlock): void {
+  #freeBlock(block: ModelBlock): void {
     this.held = this.held.filter((other) => other !== block)
     this.driverFrees += 1n
   }
@@ -718,10 +720,10 @@ export class WaitingModel {
   #idleStep(): void {
     const { stepMillis, steps } = this.#options.idle!
     this.#nextTick()
-    for (let block = this.#tooIdle(); block !== undefined; block = this.#tooIdle()) this.#giveBack(block)
-    const progress = this.#progress + this.driverFrees
-    this.#stillSteps = progress === this.#seen ? this.#stillSteps + 1n : 0n
-    this.#seen = progress
+    for (let block = this.#tooIdle(); block !== undefined; block = this.#tooIdle()) this.#freeBlock(block)
+    const freed = this.#released + this.driverFrees
+    this.#stillSteps = freed === this.#seen ? this.#stillSteps + 1n : 0n
+    this.#seen = freed
     this.#serve(this.pool)
     // After a whole time to live, less than one block above the floor is left.
     const goesOn = this.#isIdle && this.#stillSteps <= steps
