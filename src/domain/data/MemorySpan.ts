@@ -83,30 +83,31 @@ export const boxOf = ({ allocation, begin, end }: MemorySpan, box: Box): MemoryS
  * @since 0.1.0
  */
 export class SpanSet<S extends MemorySpan> {
-  readonly #spans = new WeakMap<object, ReadonlyArray<S>>()
+  /** By allocation. None of the sets is empty. */
+  readonly #spans = new WeakMap<object, Set<S>>()
 
   add(span: S): void {
-    this.#spans.set(span.allocation, [...this.#of(span), span])
+    const spans = this.#spans.get(span.allocation)
+    if (spans === undefined) this.#spans.set(span.allocation, new Set([span]))
+    else spans.add(span)
   }
 
   /** Does nothing for a span that is not in the set. */
   delete(span: S): void {
-    const rest = this.#of(span).filter((other) => other !== span)
-    if (rest.length === 0) this.#spans.delete(span.allocation)
-    else this.#spans.set(span.allocation, rest)
+    const spans = this.#spans.get(span.allocation)
+    if (spans?.delete(span) === true && spans.size === 0) this.#spans.delete(span.allocation)
   }
 
   overlapping(span: MemorySpan): ReadonlyArray<S> {
-    const spans = this.#of(span)
-    return spans.length === 1 && overlaps(spans[0]!, span) ? spans : spans.filter((other) => overlaps(other, span))
+    const spans = this.#spans.get(span.allocation)
+    return spans === undefined ? none : Array.from(spans).filter((other) => overlaps(other, span))
   }
 
   has(span: MemorySpan): boolean {
-    return this.#of(span).some((other) => overlaps(other, span))
-  }
-
-  #of({ allocation }: MemorySpan): ReadonlyArray<S> {
-    return this.#spans.get(allocation) ?? none
+    const spans = this.#spans.get(span.allocation)
+    if (spans === undefined) return false
+    for (const other of spans) if (overlaps(other, span)) return true
+    return false
   }
 }
 

@@ -23,22 +23,25 @@ interface Memory {
   readonly wholeMemory: MemorySpan
 }
 
-const mapped = new SpanSet<MappedSpan>()
+/** Apart, so that of many mappings to read none has to look at the others. */
+const written = new SpanSet<MappedSpan>()
+const onlyRead = new SpanSet<MappedSpan>()
+
+const setOf = ({ writes }: MappedSpan): SpanSet<MappedSpan> => writes ? written : onlyRead
 
 /** Most programs never map anything, and then every command checks only this. */
 let isUsed = false
 
 export const add = (span: MappedSpan): void => {
   isUsed = true
-  mapped.add(span)
+  setOf(span).add(span)
 }
 
 /** A second call does nothing. */
-export const remove = (span: MappedSpan): void => mapped.delete(span)
+export const remove = (span: MappedSpan): void => setOf(span).delete(span)
 
 /** Whether a span cannot be mapped: it shares memory with a mapping, and one of the two writes. */
-export const conflicts = (span: MappedSpan): boolean =>
-  mapped.overlapping(span).some(({ writes }) => writes || span.writes)
+export const conflicts = (span: MappedSpan): boolean => written.has(span) || (span.writes && onlyRead.has(span))
 
 /** Memory that a program has transferred while it was mapped: it is never unmapped, and never freed. */
 const taken = new SpanSet()
@@ -70,9 +73,8 @@ export const problem = (
 ): GpuError | undefined => {
   if (!isUsed) return undefined
   if (isTaken(memory.wholeMemory)) return takenProblem(operation, name())
-  const mappings = mapped.overlapping(memory.wholeMemory)
-  const isWritten = mappings.some(({ writes }) => writes)
-  return mappings.length === 0 || (reads && !isWritten) ? undefined : invalidRequest(
+  const isWritten = written.has(memory.wholeMemory)
+  return !isWritten && (reads || !onlyRead.has(memory.wholeMemory)) ? undefined : invalidRequest(
     operation,
     `${name()} is mapped for ${isWritten ? "writing" : "reading"}`,
     "End the mapping first: close its scope, or unmap it. What is mapped for reading alone can be read and copied from."
