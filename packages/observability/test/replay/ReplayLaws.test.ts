@@ -96,6 +96,43 @@ interface Job {
   readonly fiber: Fiber.Fiber<unknown, unknown>
 }
 
+const interrupted = ({ fiber }: Job) => Effect.forkDetach(Fiber.interrupt(fiber), { startImmediately: true })
+
+/** The jobs of a program, each on a fiber and in a scope of its own. */
+class Jobs {
+  readonly #all: Array<Job> = []
+
+  start(effect: Effect.Effect<unknown, unknown, Scope.Scope>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function*() {
+      const scope = yield* Scope.make()
+      const fiber = yield* Effect.forkDetach(Scope.provide(effect, scope), { startImmediately: true })
+      this.#all.push({ scope, fiber })
+    })
+  }
+
+  /** Interrupts a job, if there is one of that number. */
+  interrupt(which: number): Effect.Effect<void> {
+    const job = this.#all[which % (this.#all.length + 1)]
+    return job === undefined ? Effect.void : Effect.asVoid(interrupted(job))
+  }
+
+  /** Interrupts it, and closes its scope. */
+  end(which: number): Effect.Effect<void> {
+    const [job] = this.#all.splice(which % (this.#all.length + 1), 1)
+    return job === undefined ? Effect.void : Effect.andThen(interrupted(job), Scope.close(job.scope, Exit.void))
+  }
+
+  /** Ends all. */
+  get endAll(): Effect.Effect<void> {
+    return Effect.whileLoop({ while: () => this.#all.length > 0, body: () => this.end(0), step: () => {} })
+  }
+
+  /** Closes the scopes of all. */
+  get close(): Effect.Effect<void> {
+    return Effect.forEach(this.#all, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+  }
+}
+
 /** What a request does when nothing fits. */
 const waiting = (wait: number) =>
   wait === 0 ? { onExhausted: "fail" as const } : wait === Infinity
@@ -109,35 +146,17 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
     const budget = yield* pool.budget(600, { label: "tenant" })
     const inner = yield* budget.budget(400, { label: "part" })
     const pools = [pool, budget, inner]
-    const jobs: Array<Job> = []
-    const start = (effect: Effect.Effect<unknown, unknown, Scope.Scope>) =>
-      Effect.gen(function*() {
-        const scope = yield* Scope.make()
-        const fiber = yield* Effect.forkDetach(Scope.provide(effect, scope), { startImmediately: true })
-        jobs.push({ scope, fiber })
-      })
-    const end = ({ fiber, scope }: Job) =>
-      Effect.gen(function*() {
-        yield* Effect.forkDetach(Fiber.interrupt(fiber), { startImmediately: true })
-        yield* Scope.close(scope, Exit.void)
-      })
+    const jobs = new Jobs()
     for (const [index, step] of steps.entries()) {
       if (step.do === "allocate") {
-        yield* start(pools[step.in]!.allocate(step.size, {
+        yield* jobs.start(pools[step.in]!.allocate(step.size, {
           usage: step.usage,
           label: `step ${index}`,
           ...waiting(step.wait)
         }))
-      } else if (step.do === "release" || step.do === "interrupt") {
-        const which = step.which % (jobs.length + 1)
-        const job = jobs[which]
-        if (job === undefined) continue
-        if (step.do === "interrupt") yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
-        else {
-          jobs.splice(which, 1)
-          yield* end(job)
-        }
-      } else if (step.do === "trim") yield* pool.trimTo(step.bytes)
+      } else if (step.do === "release") yield* jobs.end(step.which)
+      else if (step.do === "interrupt") yield* jobs.interrupt(step.which)
+      else if (step.do === "trim") yield* pool.trimTo(step.bytes)
       else if (step.do === "limit") yield* pool.setLimit(step.bytes)
       else if (step.do === "budgetLimit") yield* budget.setLimit(step.bytes)
       else if (step.do === "free") yield* pool.freeHeld
@@ -147,7 +166,7 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
       else if (step.do === "slow") faults.delay({ allocations: step.millis })
       else if (step.do === "pass") yield* TestClock.adjust(step.millis)
       else if (step.do === "reserve") {
-        yield* start(
+        yield* jobs.start(
           budget.reserve(
             step.size,
             (reserved) =>
@@ -158,11 +177,11 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
             waiting(step.wait)
           )
         )
-      } else if (step.do === "all") yield* start(pool.allocateAll(step.sizes, waiting(step.wait)))
+      } else if (step.do === "all") yield* jobs.start(pool.allocateAll(step.sizes, waiting(step.wait)))
       // The events of this step are handled before the next one.
       yield* Effect.yieldNow
     }
-    yield* Effect.forEach(jobs, end, { discard: true })
+    yield* jobs.endAll
     yield* TestClock.adjust(1000)
   })
 
@@ -226,28 +245,22 @@ const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
       yield* Scope.provide(openPool("other", undefined), otherScope)
     )
     const images = yield* ImagePool.ImagePool
-    const jobs: Array<Job> = []
+    const jobs = new Jobs()
     for (const step of steps) {
       if (step.do === "lease") {
-        const scope = yield* Scope.make()
         const options = step.wait === 0 ? {} : { waitAtMost: step.wait }
         const leased: Effect.Effect<unknown, unknown, Scope.Scope> = step.of === 2
           ? images.allocate(ImageShape.image2d(step.size % 12 + 1, 4), ImageFormat.rgba8, options)
           : [one, other][step.of]!.allocate(step.size, options)
-        const fiber = yield* Effect.forkDetach(Scope.provide(leased, scope), { startImmediately: true })
-        jobs.push({ scope, fiber })
-      } else if (step.do === "end") {
-        const [job] = jobs.splice(step.which % (jobs.length + 1), 1)
-        if (job === undefined) continue
-        yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
-        yield* Scope.close(job.scope, Exit.void)
-      } else if (step.do === "trim") yield* memory.trimTo(step.bytes)
+        yield* jobs.start(leased)
+      } else if (step.do === "end") yield* jobs.end(step.which)
+      else if (step.do === "trim") yield* memory.trimTo(step.bytes)
       else if (step.do === "limit") yield* [one, other, memory][step.of]!.setLimit(step.bytes)
       else yield* TestClock.adjust(step.millis)
       yield* Effect.yieldNow
     }
     if (close) yield* Scope.close(otherScope, Exit.void)
-    yield* Effect.forEach(jobs, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+    yield* jobs.close
     yield* TestClock.adjust(1000)
   })
 
@@ -262,28 +275,22 @@ const underOneLimit = (steps: ReadonlyArray<SharedStep>, all: boolean) =>
       yield* BufferPool.make({ label: "one", ...options }),
       yield* BufferPool.make({ label: "other", ...options })
     ]
-    const jobs: Array<Job> = []
+    const jobs = new Jobs()
     for (const step of steps) {
       const pool = pools["of" in step ? step.of % 2 : 0]!
       if (step.do === "lease") {
-        const scope = yield* Scope.make()
         const options = waiting(step.wait)
         const leased: Effect.Effect<unknown, unknown, Scope.Scope> = all && step.of === 2
           ? pool.allocateAll([step.size, 40], options)
           : pool.allocate(step.size, options)
-        const fiber = yield* Effect.forkDetach(Scope.provide(leased, scope), { startImmediately: true })
-        jobs.push({ scope, fiber })
-      } else if (step.do === "end") {
-        const [job] = jobs.splice(step.which % (jobs.length + 1), 1)
-        if (job === undefined) continue
-        yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
-        yield* Scope.close(job.scope, Exit.void)
-      } else if (step.do === "trim") yield* pools[step.bytes % 2]!.trimTo(step.bytes)
+        yield* jobs.start(leased)
+      } else if (step.do === "end") yield* jobs.end(step.which)
+      else if (step.do === "trim") yield* pools[step.bytes % 2]!.trimTo(step.bytes)
       else if (step.do === "limit") yield* pool.setLimit(step.bytes)
       else yield* TestClock.adjust(step.millis)
       yield* Effect.yieldNow
     }
-    yield* Effect.forEach(jobs, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+    yield* jobs.close
     yield* TestClock.adjust(1000)
   })
 
@@ -313,22 +320,14 @@ const onQueues = (steps: ReadonlyArray<QueueStep>) =>
   Effect.gen(function*() {
     const pool = yield* BufferPool.BufferPool
     const queues: Array<{ readonly queue: CommandQueue.CommandQueue["Service"]; readonly scope: Scope.Closeable }> = []
-    const jobs: Array<Job> = []
+    const jobs = new Jobs()
     for (const step of steps) {
       if (step.do === "lease") {
-        const scope = yield* Scope.make()
-        const leased = Scope.provide(pool.allocate(step.size, waiting(step.wait)), scope)
+        const leased = pool.allocate(step.size, waiting(step.wait))
         const on = queues[step.on]
-        const fiber = yield* Effect.forkDetach(on === undefined ? leased : CommandQueue.on(leased, on.queue), {
-          startImmediately: true
-        })
-        jobs.push({ scope, fiber })
-      } else if (step.do === "end") {
-        const [job] = jobs.splice(step.which % (jobs.length + 1), 1)
-        if (job === undefined) continue
-        yield* Effect.forkDetach(Fiber.interrupt(job.fiber), { startImmediately: true })
-        yield* Scope.close(job.scope, Exit.void)
-      } else if (step.do === "open") {
+        yield* jobs.start(on === undefined ? leased : CommandQueue.on(leased, on.queue))
+      } else if (step.do === "end") yield* jobs.end(step.which)
+      else if (step.do === "open") {
         const scope = yield* Scope.make()
         queues.push({ scope, queue: yield* Scope.provide(CommandQueue.make(), scope) })
       } else if (step.do === "close") {
@@ -337,7 +336,7 @@ const onQueues = (steps: ReadonlyArray<QueueStep>) =>
       } else yield* pool.freeHeld
       yield* Effect.yieldNow
     }
-    yield* Effect.forEach(jobs, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+    yield* jobs.close
     yield* Effect.forEach(queues, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
   })
 
