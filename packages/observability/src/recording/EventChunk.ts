@@ -4,12 +4,12 @@
  * The first word of a row has its kind, and the number of the event's memory. The second one says for each column whether it is 0, a
  * word that follows, or a floating-point number in two. Most events are hits and the ends of leases: where an earlier hit of the same
  * block says the same, such an event is one word, the index of that hit. Times, and the numbers of requests that are not one more than
- * the last, are rows before those that they apply to. `EventReader` reads them.
+ * the last, are rows before those that they apply to.
  *
  * @internal
  */
-import type { EventRow } from "./EventRow.ts"
-import { columns, isInput, kinds } from "./EventShape.ts"
+import { EventRow } from "./EventRow.ts"
+import { columns, isInput, kinds, placeOf } from "./EventShape.ts"
 import type { RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import { fixedPlaces, Texts } from "./Texts.ts"
 
@@ -20,30 +20,30 @@ export interface FamilyNote extends Omit<RecordedFamily, "sizes"> {
 }
 
 /** The kind of a row shares a word with another number, mostly that of a memory. */
-export const bitsOfKind = 5
+const bitsOfKind = 5
 
 /** The kinds of special rows. Those of events are smaller. */
-export const again = 31
-export const ended = 30
-export const timeIs = 29
-export const requestIs = 28
+const again = 31
+const ended = 30
+const timeIs = 29
+const requestIs = 28
 
 /** The reason why a lease ended shares a word with an index: as an index among the texts, counted from `scopeClosed`. */
-export const bitsOfWhy = 2
-export const firstWhy = fixedPlaces.scopeClosed
+const bitsOfWhy = 2
+const firstWhy = fixedPlaces.scopeClosed
 
 /** The columns of each kind of row. */
-export const columnsOf = kinds.map(({ fields }) => fields.map(({ column }) => column))
+const columnsOf = kinds.map(({ fields }) => fields.map(({ column }) => column))
 
 /** Whether events of a kind have the number of a request. */
-export const hasRequest = kinds.map(({ fields }, kind) =>
+const hasRequest = kinds.map(({ fields }, kind) =>
   !isInput(kind) && fields.some(({ column }) => column === columns.request)
 )
 
 /** How a row stores a column. */
-export const inWord = 1
+const inWord = 1
 const inFloat = 2
-export const bitsOfHow = 2
+const bitsOfHow = 2
 
 /** More than the longest row, with those before it for its time and its request. */
 const mostWords = 64
@@ -170,5 +170,123 @@ export class EventChunk {
     this.#used = 0
     this.#time = Number.NaN
     this.#request = 0
+  }
+}
+
+const released = placeOf("Released")!
+
+/** Events in chunks. */
+export interface Events {
+  readonly chunks: ReadonlyArray<EventChunk>
+  readonly length: number
+}
+
+const maskOf = (bits: number): number => (1 << bits) - 1
+
+const floatAt = (words: Int32Array, at: number): number => {
+  floatWords[0] = words[at]!
+  floatWords[1] = words[at + 1]!
+  return float[0]!
+}
+
+/** Reads a row with columns. Returns the index of the next one. */
+const readColumns = (words: Int32Array, place: number, row: EventRow): number => {
+  const first = words[place]!
+  row.kind = first & maskOf(bitsOfKind)
+  row.memory = first >>> bitsOfKind
+  const { values } = row
+  const all = columnsOf[row.kind]!
+  const how = words[place + 1]!
+  let at = place + 2
+  for (let index = 0; index < all.length; index++) {
+    const here = how >>> index * bitsOfHow & maskOf(bitsOfHow)
+    values[all[index]!] = here === 0 ? 0 : here === inWord ? words[at]! >>> 0 : floatAt(words, at)
+    at += here
+  }
+  return at
+}
+
+/** Reads the events of chunks, from the first to the last. */
+export class EventReader {
+  /** The event that was read last: always the same row. */
+  readonly row = new EventRow()
+  readonly #chunks: Iterator<EventChunk>
+  /** Whether it reads the inputs of the machine too. */
+  readonly #withInputs: boolean
+  #words: Int32Array = new Int32Array()
+  #place = 0
+  /** The end of the chunk's rows. */
+  #end = 0
+  /** How many events are left, of all and of the chunk. */
+  #left: number
+  #leftOfChunk = 0
+  /** The time, as the rows so far say. */
+  #time = 0
+  #request = 0
+
+  constructor({ chunks, length }: Events, withInputs: boolean = false) {
+    this.#chunks = chunks[Symbol.iterator]()
+    this.#left = length
+    this.#withInputs = withInputs
+  }
+
+  /** Reads the next event, or the next input if inputs are read too. False at the end. */
+  next(): boolean {
+    while (this.#left > 0) {
+      if (this.#leftOfChunk === 0 && (!this.#withInputs || this.#place === this.#end)) this.#open()
+      else if (this.#read()) {
+        this.row.at = this.#time
+        if (isInput(this.row.kind)) return true
+        this.#left--
+        this.#leftOfChunk--
+        return true
+      }
+    }
+    return false
+  }
+
+  #open(): void {
+    const { length, texts, used, words } = this.#chunks.next().value as EventChunk
+    this.row.texts = texts
+    this.#end = used
+    this.#words = words
+    this.#leftOfChunk = length
+    this.#place = 0
+    this.#request = 0
+  }
+
+  /** Reads a row. False if the row is not to be returned. */
+  #read(): boolean {
+    const { row } = this
+    const words = this.#words
+    const place = this.#place
+    const first = words[place]!
+    this.#place++
+    switch (first & maskOf(bitsOfKind)) {
+      case again:
+        readColumns(words, first >>> bitsOfKind, row)
+        row.values[columns.request] = ++this.#request
+        return true
+      case ended: {
+        const about = first >>> bitsOfKind
+        readColumns(words, about >>> bitsOfWhy, row)
+        row.kind = released
+        row.values[columns.detail] = (about & maskOf(bitsOfWhy)) + firstWhy
+        return true
+      }
+      case timeIs:
+        this.#time = floatAt(words, place + 1)
+        this.#place += 2
+        return false
+      case requestIs:
+        this.#request = floatAt(words, place + 1)
+        this.#place += 2
+        return false
+      default:
+        this.#place = readColumns(words, place, row)
+        if (isInput(row.kind)) return this.#withInputs
+        if (hasRequest[row.kind] === true) this.#request = row.values[columns.request]!
+        return true
+    }
   }
 }

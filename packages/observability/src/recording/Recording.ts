@@ -5,10 +5,10 @@
  * @since 0.1.0
  */
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
-import { EventReader } from "./EventReader.ts"
-import { decodeFacts } from "./FactsSchema.ts"
+import * as Schema from "effect/Schema"
+import { EventReader } from "./EventChunk.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
-import type { RecordingFacts } from "./RecordingFacts.ts"
+import { Facts, type RecordingFacts } from "./RecordingFacts.ts"
 import { namesOf, type Recording } from "./RecordingModel.ts"
 
 export { layer, Recorder, type RecorderOptions, snapshot } from "./Recorder.ts"
@@ -40,7 +40,7 @@ export function* events(recording: Recording): Generator<PoolEvent, void> {
  */
 export const make = (facts: RecordingFacts, events: Iterable<PoolEvent>): Recording => {
   const builder = new RecordingBuilder()
-  const checked = decodeFacts(facts)
+  const checked = Schema.decodeUnknownResult(Schema.toType(Facts))(facts)
   if (checked._tag === "Failure") {
     throw new TypeError(`Recording.make: the facts are none of a recording: ${checked.failure.message}`)
   }

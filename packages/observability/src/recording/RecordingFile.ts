@@ -13,13 +13,31 @@ import * as Stream from "effect/Stream"
 import { problemIn } from "../Checked.ts"
 import { type LineReader, parsedJson, readLines, shown } from "../formats/TextInput.ts"
 import { textOf } from "../formats/TextOutput.ts"
-import { EventReader } from "./EventReader.ts"
+import { EventReader } from "./EventChunk.ts"
 import type { EventRow } from "./EventRow.ts"
 import { type Field, isInput, kinds, placeOf } from "./EventShape.ts"
-import { columnsOfKinds, factsOf, Header, isHeader } from "./FactsSchema.ts"
 import { RecordingBuilder } from "./RecordingBuilder.ts"
+import { Facts, RecordingFacts } from "./RecordingFacts.ts"
 import type { Recording } from "./RecordingModel.ts"
 import type { Texts } from "./Texts.ts"
+
+const format = Schema.Literal("effect-gpu-pool recording")
+
+/** Whether a value is the first line of a file, of this version or of another one. */
+const isHeader = Schema.is(Schema.Struct({ format, version: Schema.Number }))
+
+/** The first line. Infinite numbers are texts in it. */
+const Header = Schema.toCodecJson(Schema.Struct({
+  format,
+  version: Schema.Literal(1),
+  length: RecordingFacts.fields.dropped,
+  /** For each kind of event, what follows the kind, the time and the number of the memory in its lines. */
+  columns: Schema.Record(Schema.String, Schema.Array(Schema.String)),
+  facts: Facts
+}))
+
+/** The columns as this version writes them. */
+const columnsOfKinds = Object.fromEntries(kinds.map(({ fields, tag }) => [tag, fields.map(({ name }) => name)]))
 
 const encodeHeader = Schema.encodeSync(Header)
 const decodeHeader = Schema.decodeUnknownResult(Header)
@@ -36,8 +54,13 @@ const lineOf = ({ at, kind, memory, values }: EventRow): string => {
 
 function* linesOf(recording: Recording): Generator<string, void> {
   const { length } = recording
-  const facts = factsOf(recording)
-  const header = { format: "effect-gpu-pool recording", version: 1, length, columns: columnsOfKinds, facts } as const
+  const header = {
+    format: "effect-gpu-pool recording",
+    version: 1,
+    length,
+    columns: columnsOfKinds,
+    facts: recording
+  } as const
   yield `${JSON.stringify(encodeHeader(header))}\n`
   const reader = new EventReader(recording, true)
   let texts: Texts | undefined

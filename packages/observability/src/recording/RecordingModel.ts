@@ -3,8 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { EventChunk } from "./EventChunk.ts"
-import { EventReader } from "./EventReader.ts"
+import { type EventChunk, EventReader } from "./EventChunk.ts"
 import type { MemoryNames } from "./EventRow.ts"
 import type { RecordingFacts } from "./RecordingFacts.ts"
 

@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import { EventChunk } from "./EventChunk.ts"
-import type { Events } from "./EventReader.ts"
+import { EventChunk, type Events } from "./EventChunk.ts"
 
 /** Few enough that the ring is never much larger than its capacity, and enough that chunks repeat little. */
 const wordsPerChunk = (capacity: number): number => Math.min(65_536, Math.max(512, Math.ceil(capacity / 2)))

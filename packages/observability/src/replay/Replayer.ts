@@ -7,9 +7,8 @@
 import { namesOf, type Recording } from "../recording/RecordingModel.ts"
 import type { MemoryContent, ReplayedMemory } from "./ReplayedMemory.ts"
 import { type MemoryPlan, memoryUnder, type ReplayPlan } from "./ReplayOptions.ts"
-import type { Failed } from "./ReplayReport.ts"
+import { type Failed, Tally } from "./ReplayReport.ts"
 import { RowPublisher, type Rows } from "./RowPublisher.ts"
-import { Tally } from "./Tally.ts"
 
 type Facts = ReplayedMemory["facts"]
 

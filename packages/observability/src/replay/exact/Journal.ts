@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { EventReader } from "../../recording/EventReader.ts"
+import { EventReader } from "../../recording/EventChunk.ts"
 import type { EventRow } from "../../recording/EventRow.ts"
 import { columns, type Field, isInput, kinds, placeOf } from "../../recording/EventShape.ts"
 import type { Finding } from "../../recording/Inputs.ts"

@@ -9,7 +9,7 @@
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { GaveUp, LimitChanged, OfRequest, PoolEvent, Released, TrimAsked } from "effect-gpu-pool/PoolEvent"
 import { isFailure } from "../../events/Failure.ts"
-import { EventReader } from "../../recording/EventReader.ts"
+import { EventReader } from "../../recording/EventChunk.ts"
 import type { Asked } from "../../recording/Inputs.ts"
 import { RecordingBuilder } from "../../recording/RecordingBuilder.ts"
 import { type Recording, startOf } from "../../recording/RecordingModel.ts"

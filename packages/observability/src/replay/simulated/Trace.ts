@@ -5,7 +5,7 @@
  */
 import type { OfRequest, PoolEvent } from "effect-gpu-pool/PoolEvent"
 import { BlockLedger } from "../../recording/BlockLedger.ts"
-import { EventReader } from "../../recording/EventReader.ts"
+import { EventReader } from "../../recording/EventChunk.ts"
 import type { EventRow } from "../../recording/EventRow.ts"
 import { columns, placeOf } from "../../recording/EventShape.ts"
 import { namesOf, type Recording } from "../../recording/RecordingModel.ts"
