@@ -59,7 +59,7 @@ describe("the options of a layer", () => {
     [{ clear: "always" }, `clear "always" is unknown. Pass "never" or "acquire"`],
     [{ strict: 1 }, "strict 1 is no boolean"],
     [{ label: Symbol("x") }, "the label Symbol(x) is no string"],
-    [{ onLost: 1 }, "1 was given for the function onLost"],
+    [{ onLost: 1 }, "onLost 1 is no function"],
     [{ step: 1 }, `there is no option "step". Did you mean steps?`],
     [1, "1 was given for options"]
   ])("%o are answered by name, value and what to do", (options, message) => {

@@ -37,6 +37,4 @@ export const optionsProblem = (
   operation: string,
   value: unknown,
   known: KnownOptions.KnownOptions
-): GpuError | undefined => {
-  return value === undefined ? undefined : KnownOptions.problem(operation, value, known)
-}
+): GpuError | undefined => value === undefined ? undefined : KnownOptions.problem(operation, value, known)

@@ -38,7 +38,7 @@ type Problem = (operation: string, name: string, value: unknown) => GpuError | u
 const option = <A>(schema: Schema.Codec<A>, problem: Problem, text?: Schema.Codec<unknown, unknown>): Option<A> =>
   Schema.optional(schema as Schema.Codec<A, A>).annotate({ problem, text })
 
-const saying = (expected: string, hint: string): Problem => (operation, name, value) =>
+const saying = (expected: string, hint: string) => (operation: string, name: string, value: unknown): GpuError =>
   invalidRequest(operation, `${name} ${formatted(value)} is no ${expected}`, hint)
 
 /**
@@ -64,11 +64,7 @@ export const strings: Option<ReadonlyArray<string>> = option(
 
 /** A function. */
 export const callback = <A extends (...args: never) => unknown>(): Option<A> =>
-  option(
-    Schema.declare((value): value is A => typeof value === "function"),
-    (operation, name, value) =>
-      invalidRequest(operation, `${formatted(value)} was given for the function ${name}`, "Pass a function.")
-  )
+  option(Schema.declare((value): value is A => typeof value === "function"), saying("function", "Pass a function."))
 
 /** True or false. */
 export const boolean: Option<boolean> = option(
@@ -109,14 +105,21 @@ export const count = (least: number, most = Number.MAX_SAFE_INTEGER): Option<num
 /** How many compiled kernels a device keeps. */
 export const kernelCacheCapacity: Option<number> = count(1)
 
+/**
+ * What is wrong with a time that is shorter or none.
+ *
+ * @internal
+ */
+export const durationProblem = (least: number): (operation: string, name: string, value: unknown) => GpuError =>
+  saying(`duration of at least ${least} ms`, `Pass milliseconds or a text such as "10 seconds", or leave it out.`)
+
 /** A time: milliseconds, or a text with a unit. */
 export const duration = (least = 0): Option<Duration.Input> => {
   const isDuration = (value: unknown): value is Duration.Input => {
     const parsed = Delay.parse(value as Duration.Input)
     return parsed !== undefined && toMillis(parsed) >= least
   }
-  const hint = `Pass milliseconds or a text such as "10 seconds", or leave it out.`
-  return option(Schema.declare(isDuration), saying(`duration of at least ${least} ms`, hint), Schema.String)
+  return option(Schema.declare(isDuration), durationProblem(least), Schema.String)
 }
 
 /** The annotations of an option's schema. */

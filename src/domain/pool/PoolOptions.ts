@@ -5,11 +5,10 @@
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import { formatted } from "../arguments/Format.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { type GpuError, isGpuError } from "../GpuError.ts"
 import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { WaitPolicy } from "./machine/Request.ts"
@@ -151,9 +150,8 @@ export const MemoryOptions = Schema.Struct({
    */
   eviction: LayerOptions.data<EvictionPolicy.EvictionPolicy>(
     Schema.Struct({ name: Schema.String, whenKnown: evictionOrder, whenUnknown: evictionOrder }),
-    "eviction policy",
-    "Pass one of EvictionPolicy, as EvictionPolicy.byNeed, or an object with name, whenKnown and whenUnknown, each of the " +
-      `last two one of ${evictionOrder.literals.join(", ")}.`
+    "EvictionPolicy",
+    "Pass one of EvictionPolicy."
   ),
   /**
    * Which held blocks a request may get that other queues of the device have used last: see `CommandQueue.make`. Default:
@@ -161,8 +159,8 @@ export const MemoryOptions = Schema.Struct({
    */
   reuse: LayerOptions.data<ReusePolicy.ReusePolicy>(
     Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) }),
-    "reuse policy",
-    "Pass one of ReusePolicy, as ReusePolicy.afterEvents."
+    "ReusePolicy",
+    "Pass one of ReusePolicy."
   ),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
@@ -317,11 +315,7 @@ const millisOf = (value: Duration.Input | undefined, absent: number): number =>
 const millis = (where: string, name: string, value: Duration.Input | undefined, absent: number): number | GpuError => {
   const duration = value === undefined ? undefined : Delay.parse(value)
   if (value === undefined || duration !== undefined) return millisOf(duration, absent)
-  return invalidRequest(
-    where,
-    `${name} ${formatted(value)} is no duration of at least 0 ms`,
-    `Pass milliseconds or a text such as "10 seconds", or leave it out.`
-  )
+  return LayerOptions.durationProblem(0)(where, name, value)
 }
 
 /**

@@ -112,7 +112,7 @@ const borrowProblem = (operation: string, borrow: number | undefined): GpuError 
   Number.isFinite(borrow) && borrow! >= 0 ? undefined : invalidRequest(
     operation,
     `borrow ${formatted(borrow)} is no finite number from 0`,
-    "Pass 0 to borrow nothing, or 1 to let a request take a block of up to twice its own block size."
+    "Pass 0, or 1 to borrow blocks of up to twice the block size."
   )
 
 /**
@@ -311,7 +311,7 @@ export const problem = (
     return invalidRequest(
       operation,
       `the sizePolicy, ${formatted(policy)}, has no function blockSize`,
-      "Pass one of SizePolicy, as SizePolicy.exact or SizePolicy.sizeClasses(4), or an object with name, borrow and blockSize."
+      "Pass one of SizePolicy, or an object with name, borrow and blockSize."
     )
   }
   return policy.problem ?? borrowProblem(operation, policy.borrow)

@@ -150,11 +150,10 @@ export const openSource = <S extends BufferSource>(
   settings: Pick<BufferSourceOptions, "clears" | "sizePolicy">
 ): Effect.Effect<S, never, Allocator | DeviceContext | QueueDriver> =>
   Effect.gen(function*() {
-    const { info } = yield* DeviceContext
+    const { info: { limits } } = yield* DeviceContext
     const driver = yield* QueueDriver
     const allocator = yield* Allocator
     memory.join(allocator.limits ?? [])
-    const { clears, sizePolicy } = settings
-    const { core, limits: around } = memory
-    return new Source({ allocator, driver, limits: info.limits, sizePolicy, clears, maxBytes: core.maxBytes, around })
+    const { core: { maxBytes }, limits: around } = memory
+    return new Source({ ...settings, allocator, driver, limits, maxBytes, around })
   })
