@@ -483,7 +483,7 @@ describe("leases that are wanted together", () => {
       const pool = yield* BufferPool.BufferPool
       yield* BufferPool.use(20, () => Effect.void)
       for (const sizes of [[20], [21], []]) {
-        const wrong = { onExhausted: "sometimes" as "wait" }
+        const wrong = { waitAtMost: -1 }
         strictEqual(yield* tagOf(Effect.scoped(pool.allocateAll(sizes, wrong))), "InvalidRequest")
       }
     }).pipe(Effect.provide(layer(limited(100, { sizePolicy: SizePolicy.exact })))))
