@@ -52,7 +52,7 @@ export const inputOf = (argument: NumericArgument): Expr<DType> => {
 }
 
 /** Whether an expression is an argument of {@link inputOf}, or another element of such a vector. */
-export const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
+const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
   args.some((argument) => {
     if (node._tag === "Scalar") {
       return argument._tag === "ScalarArg" && argument.name === node.name && widened(argument.dtype) === type
