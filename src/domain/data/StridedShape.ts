@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { formatted } from "../arguments/Format.ts"
+import { formatted, withArticle } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -64,6 +64,32 @@ export const resolve = (
     }] spans ${span} elements, of which there are ${available}`,
     "Make the shape or the strides smaller, or start at a lower offset."
   )
+}
+
+/** The same over the elements of a buffer from a byte on, which is inside it. @internal */
+export const within = (
+  operation: string,
+  { size }: { readonly size: number },
+  offset: number,
+  type: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  options: ShapeOptions
+): StridedShape | GpuError => {
+  const itemSize = type.BYTES_PER_ELEMENT
+  if (offset % itemSize !== 0) {
+    return invalidRequest(
+      operation,
+      `offset ${offset} is no multiple of the ${itemSize} bytes of ${withArticle(type.name)} element`,
+      "Start at a whole number of elements."
+    )
+  }
+  const available = (size - offset) / itemSize
+  return options.shape !== undefined || Number.isInteger(available)
+    ? resolve(operation, options, Math.floor(available))
+    : invalidRequest(
+      operation,
+      `the ${size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass a shape, or take a Uint8Array."
+    )
 }
 
 const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArray<number> => {

@@ -15,6 +15,7 @@ import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../do
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
 import type { CommandMemory } from "../../services/device/queues/MemoryUses.ts"
+import { orLost } from "../../services/device/queues/OrLost.ts"
 import { queueClosed } from "../../services/device/queues/Queue.ts"
 import type { DeviceQueues, OrderedQueue, QueueOrder } from "../../services/device/queues/QueueOrder.ts"
 import * as HostCommand from "./HostCommand.ts"
@@ -179,26 +180,15 @@ export class HostQueue implements Driver, OrderedQueue {
     Effect.flatMap(this.awaitEnded(position), () => this.#takeFailures() ?? Exit.void)
 
   readonly awaitEnded: Driver["awaitEnded"] = (position) =>
-    Effect.callback<void, GpuError>((resume) => {
-      const status = this.#status
-      const settle = (error: GpuError | undefined): void => resume(error ?? Exit.void)
+    Effect.suspend(() => {
       const lost = this.#operationAfterFlush()
-      if (lost !== undefined || this.#ended >= position) return settle(lost)
-      const waiter: PositionWaiter = {
-        position,
-        done: () => {
-          stop()
-          settle(status.error)
+      if (lost !== undefined || this.#ended >= position) return lost ?? Exit.void
+      return orLost(this.#status, (done) => {
+        const waiter = { position, done }
+        this.#positionWaiters.add(waiter)
+        return () => {
+          this.#positionWaiters.delete(waiter)
         }
-      }
-      this.#positionWaiters.add(waiter)
-      const stop = status.onLost((error) => {
-        this.#positionWaiters.delete(waiter)
-        resume(error)
-      })
-      return Effect.sync(() => {
-        stop()
-        this.#positionWaiters.delete(waiter)
       })
     })
 

@@ -74,17 +74,17 @@ export class CreatedMemory {
   }
 
   #request<A>({ bytes, call, destroy, fill, make }: Creation<A>): Effect.Effect<A, GpuError> {
-    let made: { readonly object: A } | undefined
+    let made: A | undefined
     // A failed creation still gives an object, invalid but normal to look at: it is destroyed and never handed out.
     const abandon = (): void => {
-      if (made !== undefined) destroy(made.object)
+      if (made !== undefined) destroy(made)
     }
     const start = async () => {
       const failures = await inScopes(this.#opened.device, () => {
-        made = { object: make() }
-        fill?.(made.object)
+        made = make()
+        fill?.(made)
       })
-      if (failures.length === 0 && made !== undefined) return Exit.succeed(made.object)
+      if (failures.length === 0 && made !== undefined) return Exit.succeed(made)
       abandon()
       return Exit.fail(isOutOfMemory(failures) ? outOfMemory(bytes) : driverError(call, failures, []))
     }

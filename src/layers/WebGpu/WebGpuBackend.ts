@@ -12,6 +12,7 @@ import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
 import { browserGpu, processGpu } from "./opening/NodeGpu.ts"
+import { nameOf } from "./opening/OpenDevice.ts"
 import * as WebGpu from "./WebGpu.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
@@ -109,10 +110,6 @@ const distinct = (answers: ReadonlyArray<Answer>): ReadonlyArray<Found> => {
 
 const identity = ({ architecture, description, device, isFallbackAdapter, vendor }: WebGpuHandle.AdapterInfo): string =>
   JSON.stringify([vendor, architecture, device, description, isFallbackAdapter])
-
-/** The same name as that of an open device. */
-const nameOf = ({ architecture, description, device }: WebGpuHandle.AdapterInfo): string =>
-  [description, device, architecture].find((name) => name !== "") ?? "unnamed adapter"
 
 const listedOf = (info: WebGpuHandle.AdapterInfo, index: number, request: Request): ListedDevice => {
   const listed: ListedDevice = {

@@ -43,22 +43,17 @@ export class WebGpuDevice {
   readonly status: DeviceStatus
   readonly driverObjects: DriverObjects
   readonly #opened: OpenDevice
-  readonly #device: WebGpuHandle.Device
-  /** Buffers that were not destroyed. */
-  readonly #live: Set<WebGpuBuffer>
   readonly #memory: CreatedMemory
   readonly #staging: LazyModule<StagingPart>
   #stagingBuffers = 0
 
   constructor(opened: OpenDevice, staging: LazyModule<StagingPart>) {
-    const { buffers, device, driverObjects, info, status } = opened
+    const { driverObjects, info, status } = opened
     this.info = info
     this.status = status
     this.driverObjects = driverObjects
     this.#opened = opened
     this.#staging = staging
-    this.#device = device
-    this.#live = buffers
     this.#memory = new CreatedMemory(opened)
   }
 
@@ -82,7 +77,7 @@ export class WebGpuDevice {
     const region = new WebGpuBuffer(this.info, size, usage, label, parent.gpu, { part })
     parent.regions += 1
     this.driverObjects.add("region")
-    this.#live.add(region)
+    this.#opened.buffers.add(region)
     return Exit.succeed(region)
   }
 
@@ -133,7 +128,7 @@ export class WebGpuDevice {
   }
 
   #make(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
-    const gpu = this.#device.createBuffer({
+    const gpu = this.#opened.device.createBuffer({
       size: roundUp4(bytes),
       usage: gpuUsage(usage),
       mappedAtCreation: mapped,
@@ -148,7 +143,7 @@ export class WebGpuDevice {
 
   #add(buffer: WebGpuBuffer): void {
     this.driverObjects.add("buffer")
-    this.#live.add(buffer)
+    this.#opened.buffers.add(buffer)
     this.#memory.add(buffer.gpu.size)
     if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers += 1
   }
@@ -158,7 +153,7 @@ export class WebGpuDevice {
     buffer.destroyed = true
     const root = buffer.root as WebGpuBuffer
     if (root !== buffer) {
-      this.#live.delete(buffer)
+      this.#opened.buffers.delete(buffer)
       this.driverObjects.remove("region")
       root.regions -= 1
     }
@@ -167,7 +162,7 @@ export class WebGpuDevice {
 
   /** The memory is freed with the last buffer over it; the driver object counts until then. */
   #release(buffer: WebGpuBuffer): void {
-    this.#live.delete(buffer)
+    this.#opened.buffers.delete(buffer)
     if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers -= 1
     const isDestroyed = buffer.destroyGpu()
     this.#memory.remove(buffer.gpu.size, isDestroyed)

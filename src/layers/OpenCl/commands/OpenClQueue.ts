@@ -24,6 +24,7 @@ import {
   type QueueDriver,
   type ReadAnswer
 } from "../../../services/device/QueueDriver.ts"
+import { orLost } from "../../../services/device/queues/OrLost.ts"
 import { queueClosed } from "../../../services/device/queues/Queue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
 import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
@@ -374,25 +375,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
       const target = position()
       if (status.error !== undefined) return status.error
       if (Exit.isFailure(flushed) || this.#commands.ended >= target) return flushed
-      return Effect.callback<void, GpuError>((resume) => {
-        let cancel = constVoid
-        const stopListening = status.onLost((error) => {
-          cancel()
-          resume(error)
-        })
-        cancel = this.#wait.start(
-          () => {
-            stopListening()
-            resume(status.error ?? Exit.void)
-          },
-          target,
-          exact
-        )
-        return Effect.sync(() => {
-          stopListening()
-          cancel()
-        })
-      })
+      return orLost(status, (done) => this.#wait.start(done, target, exact))
     })
   }
 

@@ -34,8 +34,8 @@ export const queueProblem = (
 ): GpuError | undefined => {
   const wrong = handleProblem(operation, queue, "cl_command_queue")
   if (wrong !== undefined) return wrong
-  const handle = queue as bigint
-  const properties = queueInfo(operation, api, handle, CL_QUEUE_PROPERTIES, onFailure)
+  const info = (what: number) => queueInfo(operation, api, queue as bigint, what, onFailure)
+  const properties = info(CL_QUEUE_PROPERTIES)
   if (isGpuError(properties)) return properties
   if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
     return invalidRequest(
@@ -44,21 +44,21 @@ export const queueProblem = (
       "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
     )
   }
-  const context = queueInfo(operation, api, handle, CL_QUEUE_CONTEXT, onFailure)
-  if (isGpuError(context)) return context
-  if (context !== owner.context) return foreignQueue(operation, "context")
-  if (owner.device === undefined) return undefined
-  const device = queueInfo(operation, api, handle, CL_QUEUE_DEVICE, onFailure)
-  if (isGpuError(device)) return device
-  return device === owner.device ? undefined : foreignQueue(operation, "device")
+  const expected = [["context", CL_QUEUE_CONTEXT, owner.context], ["device", CL_QUEUE_DEVICE, owner.device]] as const
+  for (const [name, what, wanted] of expected) {
+    if (wanted === undefined) continue
+    const found = info(what)
+    if (isGpuError(found)) return found
+    if (found !== wanted) {
+      return invalidRequest(
+        operation,
+        `the queue belongs to another ${name}`,
+        "Pass the context and the device that it was created with."
+      )
+    }
+  }
+  return undefined
 }
-
-const foreignQueue = (operation: string, what: "context" | "device"): GpuError =>
-  invalidRequest(
-    operation,
-    `the queue belongs to another ${what}`,
-    "Pass the context and the device that it was created with."
-  )
 
 const queueInfo = (
   operation: string,

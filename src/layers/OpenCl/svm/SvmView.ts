@@ -6,11 +6,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
-import { formatted } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
+import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Mapping from "../../../services/buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.ts"
@@ -93,7 +93,9 @@ const begin = <A extends Mapping.Elements>(
   const target = targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite")
   if (isGpuError(target)) return target
   const offset = options.offset ?? 0
-  const layout = layoutOf(buffer.size, type, options, offset)
+  // Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold.
+  const layout = BufferRange.offsetProblem(operation, buffer, offset, { bytes: 1, liftable: false }) ??
+    StridedShape.within(operation, buffer, offset, type, options)
   if (isGpuError(layout)) return layout
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
@@ -135,40 +137,4 @@ const sharedView = (svm: SvmMemory, target: SvmTarget, offset: number, bytes: nu
       return detachMemory(memory) ? Exit.void : Exit.fail(leaveUnsafe(api, buffer))
     }
   }
-}
-
-const layoutOf = <A extends Mapping.Elements>(
-  size: number,
-  type: ElementType<A>,
-  options: ViewOptions,
-  offset: number
-): StridedShape.StridedShape | GpuError => {
-  const itemSize = type.BYTES_PER_ELEMENT
-  const problem = offsetProblem(size, offset, itemSize)
-  if (problem !== undefined) return problem
-  const rest = (size - offset) / itemSize
-  if (options.shape === undefined && !Number.isInteger(rest)) {
-    return invalidRequest(
-      operation,
-      `the ${size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
-      "Pass a shape, or view a Uint8Array."
-    )
-  }
-  return StridedShape.resolve(operation, options, Math.floor(rest))
-}
-
-/** Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold. */
-const offsetProblem = (size: number, offset: number, itemSize: number): GpuError | undefined => {
-  if (!Number.isSafeInteger(offset) || offset < 0 || offset % itemSize !== 0) {
-    return invalidRequest(
-      operation,
-      `offset ${formatted(offset)} is no multiple of ${itemSize} bytes, zero or more`,
-      "Pass it in bytes, at the start of an element."
-    )
-  }
-  return offset <= size ? undefined : invalidRequest(
-    operation,
-    `the offset ${offset} is outside the buffer of ${size} bytes`,
-    "Stay within the requested size, or allocate more."
-  )
 }

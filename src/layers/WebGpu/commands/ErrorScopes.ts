@@ -90,7 +90,7 @@ interface Failed {
 export class RecordedFailures {
   #failed: Array<Failed> = []
   /** Resolves when everything followed so far has been decided: one promise for however many fibers wait. */
-  #settled: Promise<unknown> = Promise.resolve()
+  settled: Promise<unknown> = Promise.resolve()
 
   add(failed: Failed): void {
     this.#failed.push(failed)
@@ -98,21 +98,11 @@ export class RecordedFailures {
 
   /** Follows the scopes of a call; `onFailure` runs only when something failed, and names the commands. */
   follow(call: string, scopes: Promise<ReadonlyArray<ScopedFailure>>, onFailure: () => ReadonlyArray<string>): void {
-    this.#settled = Promise.all([this.#settled, this.#decide(call, scopes, onFailure)])
-  }
-
-  async #decide(
-    call: string,
-    scopes: Promise<ReadonlyArray<ScopedFailure>>,
-    onFailure: () => ReadonlyArray<string>
-  ): Promise<void> {
-    const failures = await scopes
-    if (failures.length > 0) this.add({ call, failures, commands: onFailure() })
-  }
-
-  /** Resolves when everything followed so far has been decided. */
-  settled(): Promise<unknown> {
-    return this.#settled
+    const decide = async (): Promise<void> => {
+      const failures = await scopes
+      if (failures.length > 0) this.add({ call, failures, commands: onFailure() })
+    }
+    this.settled = Promise.all([this.settled, decide()])
   }
 
   /** Everything that failed since the last call, as one error. */

@@ -5,7 +5,7 @@
  * @internal
  */
 import * as BytePattern from "../../../domain/data/BytePattern.ts"
-import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import type { Pattern } from "./EncodedCommand.ts"
@@ -21,16 +21,14 @@ const isSame = (one: Words, other: Words): boolean =>
   one.length === other.length && one.every((word, at) => word === other[at])
 
 export class FillPattern {
-  readonly #device: WebGpuHandle.Device
-  readonly #driverObjects: DriverObjects
+  readonly #opened: OpenDevice
   #buffer: WebGpuHandle.Buffer | undefined
   #words: Words = [0]
   /** Bytes from the start of the buffer that hold the pattern. */
   #filled = 0
 
-  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
-    this.#device = device
-    this.#driverObjects = driverObjects
+  constructor(opened: OpenDevice) {
+    this.#opened = opened
   }
 
   /**
@@ -51,7 +49,7 @@ export class FillPattern {
     let size = smallest
     while (size < enough) size *= 2
     const buffer = this.#atLeast(size)
-    this.#device.queue.writeBuffer(buffer, 0, repeated(words, size))
+    this.#opened.device.queue.writeBuffer(buffer, 0, repeated(words, size))
     this.#words = words
     this.#filled = size
   }
@@ -62,18 +60,18 @@ export class FillPattern {
     this.#buffer.destroy()
     this.#buffer = undefined
     this.#filled = 0
-    this.#driverObjects.remove("pattern")
+    this.#opened.driverObjects.remove("pattern")
   }
 
   #atLeast(size: number): WebGpuHandle.Buffer {
     if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
     this.reset()
-    this.#buffer = this.#device.createBuffer({
+    this.#buffer = this.#opened.device.createBuffer({
       label: "effect-gpu-pool fill pattern",
       size,
       usage: usageBits.copySrc | usageBits.copyDst
     })
-    this.#driverObjects.add("pattern")
+    this.#opened.driverObjects.add("pattern")
     return this.#buffer
   }
 }

@@ -5,7 +5,6 @@
  */
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
@@ -17,40 +16,37 @@ import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from
 
 const mapModeRead = 0x1
 
-class Staging {
-  readonly gpu: WebGpuHandle.Buffer
-  readonly #driverObjects: DriverObjects
-  #destroyed = false
-  #mapping: Promise<unknown> = Promise.resolve()
-
-  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects, size: number) {
-    this.gpu = device.createBuffer({
-      label: "effect-gpu-pool staging",
-      size,
-      usage: usageBits.mapRead | usageBits.copyDst
-    })
-    this.#driverObjects = driverObjects
-    driverObjects.add("staging")
-  }
-
-  /** Maps it for reading, and returns what failed. */
-  map(): Promise<ScopedFailure | undefined> {
-    const mapping = this.gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
-    this.#mapping = mapping
-    return mapping
-  }
-
-  /**
-   * A pending mapping is waited for: when one is cut short, Dawn's binding may settle its promise twice, which ends the
-   * process.
-   */
-  destroy(): void {
-    if (this.#destroyed) return
-    this.#destroyed = true
-    void this.#mapping.then(() => this.gpu.destroy())
-    this.#driverObjects.remove("staging")
+const stagingBuffer = ({ device, driverObjects }: OpenDevice, size: number) => {
+  const gpu = device.createBuffer({
+    label: "effect-gpu-pool staging",
+    size,
+    usage: usageBits.mapRead | usageBits.copyDst
+  })
+  driverObjects.add("staging")
+  let mapping: Promise<unknown> = Promise.resolve()
+  let isDestroyed = false
+  return {
+    gpu,
+    /** Maps it for reading, and returns what failed. */
+    map: (): Promise<ScopedFailure | undefined> => {
+      const failed = gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
+      mapping = failed
+      return failed
+    },
+    /**
+     * A pending mapping is waited for: when one is cut short, Dawn's binding may settle its promise twice, which ends
+     * the process.
+     */
+    destroy: (): void => {
+      if (isDestroyed) return
+      isDestroyed = true
+      void mapping.then(() => gpu.destroy())
+      driverObjects.remove("staging")
+    }
   }
 }
+
+type Staging = ReturnType<typeof stagingBuffer>
 
 /** Copies `bytes` bytes out, after everything submitted before. */
 export const readUnsafe = (
@@ -97,7 +93,7 @@ export const readThroughUnsafe = (
       try {
         let mapping: Promise<ScopedFailure | undefined> | undefined
         const failures = await inScopes(opened.device, () => {
-          staging = new Staging(opened.device, opened.driverObjects, roundUp4(bytes))
+          staging = stagingBuffer(opened, roundUp4(bytes))
           mapping = request(opened.device, reading, staging)
         })
         const unmapped = await mapping

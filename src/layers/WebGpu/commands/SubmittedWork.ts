@@ -14,8 +14,10 @@ export const submitNothing = ({ device, failures }: OpenDevice): void =>
 
 export class SubmittedWork {
   readonly #queue: WebGpuHandle.Queue
-  #submitted = 0
-  #ended = 0
+  /** How many submits and writes there were. */
+  submitted = 0
+  /** How many of them are known to have ended. */
+  ended = 0
   #asking = false
   /** The last question to the device, which all ask together who wait for the same work. */
   #asked: { readonly until: number; readonly ended: Promise<void> } | undefined
@@ -24,24 +26,9 @@ export class SubmittedWork {
     this.#queue = queue
   }
 
-  /** How many submits and writes there were. */
-  get submitted(): number {
-    return this.#submitted
-  }
-
-  /** How many of them are known to have ended. */
-  get ended(): number {
-    return this.#ended
-  }
-
-  /** One more was made. */
-  add(): void {
-    this.#submitted += 1
-  }
-
   /** Settles when everything submitted until now has ended; on a device that gets lost it may never settle. */
   worked(): Promise<void> {
-    const until = this.#submitted
+    const until = this.submitted
     if (this.#asked?.until !== until) {
       const ended = this.#queue.onSubmittedWorkDone().then(() => this.endedUpTo(until))
       this.#asked = { until, ended }
@@ -56,17 +43,15 @@ export class SubmittedWork {
 
   /** Notes that the work up to a position has ended, since later work has. */
   endedUpTo(position: number): void {
-    this.#ended = Math.max(this.#ended, position)
+    this.ended = Math.max(this.ended, position)
   }
 
   /** Asks the device, once at a time. */
   ask(): void {
-    if (this.#asking || this.#ended === this.#submitted) return
+    if (this.#asking || this.ended === this.submitted) return
     this.#asking = true
-    const answered = (): void => {
-      this.#asking = false
-    }
     // On a loss, a fiber that waits for the work fails; a fiber that only asks sees that it has not ended.
+    const answered = (): boolean => this.#asking = false
     void this.worked().then(answered, answered)
   }
 }

@@ -45,19 +45,16 @@ export class WebGpuQueue implements Driver {
   readonly #pattern: FillPattern
   readonly #work: SubmittedWork
   #commands: Array<Commands.Command> = []
-  readonly copyRectUnsafe: Driver["copyRectUnsafe"]
-  readonly writeRectUnsafe: Driver["writeRectUnsafe"]
-  readonly readRectUnsafe: Driver["readRectUnsafe"]
+  readonly copyRectUnsafe!: Driver["copyRectUnsafe"]
+  readonly writeRectUnsafe!: Driver["writeRectUnsafe"]
+  readonly readRectUnsafe!: Driver["readRectUnsafe"]
 
   constructor(opened: OpenDevice, rectangles: Rectangles) {
     this.#opened = opened
     this.#device = opened.device
-    this.#pattern = new FillPattern(opened.device, opened.driverObjects)
+    this.#pattern = new FillPattern(opened)
     this.#work = new SubmittedWork(opened.device.queue)
-    const { copyRectUnsafe, readRectUnsafe, writeRectUnsafe } = rectangles(this, opened)
-    this.copyRectUnsafe = copyRectUnsafe
-    this.writeRectUnsafe = writeRectUnsafe
-    this.readRectUnsafe = readRectUnsafe
+    Object.assign(this, rectangles(this, opened))
   }
 
   /**
@@ -95,7 +92,7 @@ export class WebGpuQueue implements Driver {
   }
 
   readonly awaitPosition: Driver["awaitPosition"] = (position) =>
-    Effect.andThen(this.awaitEnded(position), Effect.suspend(() => this.recorded))
+    Effect.andThen(this.awaitEnded(position), this.recorded)
 
   /** Submits only what the position needs: later commands wait for the microtask that submits them. */
   readonly awaitEnded: Driver["awaitEnded"] = (position) => {
@@ -112,7 +109,7 @@ export class WebGpuQueue implements Driver {
     scopes: Promise<ReadonlyArray<ScopedFailure>>,
     onFailure: () => ReadonlyArray<string>
   ): void {
-    this.#work.add()
+    this.#work.submitted += 1
     this.#opened.failures.follow(call, scopes, onFailure)
   }
 
@@ -248,7 +245,7 @@ export class WebGpuQueue implements Driver {
   /** Fails with what went wrong in earlier flushes and writes. */
   readonly recorded = Effect.suspend(() =>
     Effect.flatMap(
-      awaitEnd(this.#opened.status, "GPUDevice.popErrorScope", () => this.#opened.failures.settled()),
+      awaitEnd(this.#opened.status, "GPUDevice.popErrorScope", () => this.#opened.failures.settled),
       () => this.#opened.failures.take() ?? Effect.void
     )
   )

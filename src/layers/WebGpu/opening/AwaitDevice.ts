@@ -5,11 +5,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { driverError, thrown } from "../commands/ErrorScopes.ts"
-
-const notListening = (): void => {}
 
 /** One question to a device. */
 export interface Question<A> {
@@ -39,7 +38,7 @@ export const awaitEnd = (
 export const ask = <A>(question: Question<A>, answer: (exit: Exit.Exit<A, GpuError>) => void): () => void => {
   const { call, start, status } = question
   let waiting = true
-  let stop = notListening
+  let stop = constVoid
   const settle = (exit: Exit.Exit<A, GpuError>): void => {
     if (!waiting) return
     waiting = false

@@ -205,7 +205,8 @@ export const destroyAll = ({ buffers, driverObjects, images, samplers, status }:
   samplers.clear()
 }
 
-const nameOf = (info: WebGpuHandle.AdapterInfo | undefined): string =>
+/** The name of a device. */
+export const nameOf = (info: WebGpuHandle.AdapterInfo | undefined): string =>
   [info?.description, info?.device, info?.architecture].find((name) => name) ?? "unnamed adapter"
 
 const traits = BackendTraits.make({

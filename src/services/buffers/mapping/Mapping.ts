@@ -12,14 +12,13 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
-import { withArticle } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import type { ViewType } from "../../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../../domain/data/MemorySpan.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
-import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import { validated } from "../../calls/Validated.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
 import { type MapAccess, QueueDriver } from "../../device/QueueDriver.ts"
@@ -197,16 +196,7 @@ const requestOf = <A extends Elements>(
   const offset = options.offset ?? 0
   const alignment = BufferUsageRules.isStaging(usage) ? stagingAlignment : portableAlignment
   valid(BufferRange.offsetProblem(operation, buffer, offset, alignment))
-  valid(elementProblem(offset, type))
-  const rest = (buffer.size - offset) / type.BYTES_PER_ELEMENT
-  if (options.shape === undefined && !Number.isInteger(rest)) {
-    return invalidRequest(
-      operation,
-      `the ${buffer.size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
-      "Pass a shape, or map a Uint8Array."
-    )
-  }
-  const layout = valid(StridedShape.resolve(operation, options, Math.floor(rest)))
+  const layout = valid(StridedShape.within(operation, buffer, offset, type, options))
   // The program must not write the elements between those of the array.
   const needed = access === "write" && !layout.packed ? "readwrite" : access
   const bytes = layout.span * type.BYTES_PER_ELEMENT
@@ -225,13 +215,3 @@ const usageOf: Readonly<Record<MapAccess, number>> = {
   write: BufferUsage.copyDst,
   readwrite: BufferUsage.copySrc | BufferUsage.copyDst
 }
-
-const elementProblem = <A extends Elements>(
-  offset: number,
-  type: ViewType<A>
-): GpuError | undefined =>
-  offset % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
-    operation,
-    `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${withArticle(type.name)} element`,
-    "Start at a whole number of elements."
-  )
