@@ -19,7 +19,8 @@ import type { LeaseList } from "../lease/LeaseTable.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
-import { type AnyFiber, PoolRequests, type Terms } from "./PoolRequests.ts"
+import type { AnyFiber } from "./Operation.ts"
+import { PoolRequests, type Terms } from "./PoolRequests.ts"
 import { endingOf, perform, run } from "./RequestRun.ts"
 
 /** How many leases of an `allocateAll` may be hits in one step. For more, their bytes are reserved first. */

@@ -25,10 +25,9 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import type { Publisher } from "./EventHub.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
+import type { AnyFiber } from "./Operation.ts"
 import type { PoolRuntime } from "./PoolRuntime.ts"
 import { endingOf, refuse, run } from "./RequestRun.ts"
-
-export type AnyFiber = Fiber.Fiber<unknown, unknown>
 
 /** The terms of all requests of one pool, budget or reservation. */
 export interface Terms {
@@ -343,7 +342,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   protected sectionOf(fiber: AnyFiber): Reservation | undefined {
     const { state } = this.pool.machine
     if (state.reservations.size === 0) return undefined
-    let section = fiber.getRef(CurrentSection)
+    let section = Context.get(fiber.context, CurrentSection)
     while (section !== undefined && !section.isOf(state)) section = section.parent
     return section
   }

@@ -755,17 +755,17 @@ export const on: {
    */
   (
     queue: Queue
-  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>>
+  ): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, OnQueue>>
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     queue: Queue
-  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>>
+  ): Effect.Effect<A, E, Exclude<R, OnQueue>>
 } = dual(
   2,
   <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     queue: Queue
-  ): Effect.Effect<A, E | GpuError, Exclude<R, OnQueue>> => queue.on(effect)
+  ): Effect.Effect<A, E, Exclude<R, OnQueue>> => queue.on(effect)
 )
 
 /**
