@@ -90,7 +90,7 @@ interface Failed {
 export class RecordedFailures {
   #failed: Array<Failed> = []
   /** Resolves when everything followed so far has been decided: one promise for however many fibers wait. */
-  settled: Promise<unknown> = Promise.resolve()
+  settled = Promise.resolve()
 
   add(failed: Failed): void {
     this.#failed.push(failed)
@@ -102,7 +102,8 @@ export class RecordedFailures {
       const failures = await scopes
       if (failures.length > 0) this.add({ call, failures, commands: onFailure() })
     }
-    this.settled = Promise.all([this.settled, decide()])
+    const decided = decide()
+    this.settled = this.settled.then(() => decided)
   }
 
   /** Everything that failed since the last call, as one error. */
