@@ -204,4 +204,34 @@ describe("more reads at one time than a driver can have", () => {
         strictEqual(done.length, 19_998)
       }).pipe(Effect.scoped, Effect.provide(context))
     }))
+
+  it.effect("begin one after another where the driver answers within the call", () =>
+    Effect.gen(function*() {
+      let begun = 0
+      let answerFirst = constVoid
+      const { context } = yield* open({
+        over: (host) =>
+          withDrivers(host, {
+            queue: () => ({
+              readUnsafe: (_source, _offset, bytes, answer) => {
+                const done = () => answer(Exit.succeed(new ArrayBuffer(bytes)))
+                if (begun++ < 16_384) answerFirst = done
+                else done()
+                return constVoid
+              }
+            })
+          })
+      })
+      yield* Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(4)
+        const fibers = yield* Effect.forEach(
+          Array.from({ length: 24_000 }),
+          () => Effect.forkChild(CommandQueue.read(x, Uint8Array), { startImmediately: true })
+        )
+        answerFirst()
+        strictEqual(begun, 24_000)
+        yield* Fiber.joinAll(fibers.slice(16_383))
+        yield* Fiber.interruptAll(fibers)
+      }).pipe(Effect.scoped, Effect.provide(context))
+    }))
 })

@@ -25,12 +25,21 @@ let underWay = 0
 /** Reads beyond these, in order. */
 const waiting = new Set<() => void>()
 
+let isBeginning = false
+
 const ended = (): void => {
   underWay -= 1
-  for (const begin of waiting) {
-    if (underWay >= mostUnderWay) return
-    waiting.delete(begin)
-    begin()
+  // A driver may answer within `begin`. That call returns here, or as many calls would be nested as reads wait.
+  if (isBeginning) return
+  isBeginning = true
+  try {
+    for (const begin of waiting) {
+      if (underWay >= mostUnderWay) return
+      waiting.delete(begin)
+      begin()
+    }
+  } finally {
+    isBeginning = false
   }
 }
 
