@@ -86,6 +86,8 @@ describe("a recording in the viewer", () => {
   it("takes as many steps for each memory, however many have one label", () => {
     const few = steps(100)
     assert.isAbove(few, 1)
-    assert.isAtMost(steps(2000), few)
+    // Steps that grew with the memories would be 20 times as many. The engine counts no loops in functions that it has compiled before
+    // it is asked to count, so the two figures differ by up to 2 times.
+    assert.isAtMost(steps(2000), 4 * few)
   })
 })
