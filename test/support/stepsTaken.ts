@@ -1,6 +1,7 @@
 /**
  * How many steps a synchronous piece of work takes in the sources of this library: every call of a function and every
- * iteration of a loop counts as one, by the engine's coverage. The same work has the same number on any machine.
+ * iteration of a loop counts as one, by the engine's coverage. That counts no loops in functions that were compiled before it began, and
+ * may count a call made shortly before: repeat the work, or compare with room to spare.
  */
 import { Session } from "node:inspector"
 
