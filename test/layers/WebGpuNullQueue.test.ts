@@ -212,4 +212,17 @@ describe("WebGpu queue", () => {
         assert.include(error.message, "Buffer usages must not be 0")
         yield* CommandQueue.finish
       })))
+
+  it.live("waits anew in each finish, also for what the program has submitted itself", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const { device, queue } = yield* WebGpu.WebGpu
+        yield* CommandQueue.finish
+        queue.submit([device.createCommandEncoder().finish()])
+        yield* CommandQueue.finish
+        strictEqual(watched.count("GPUQueue.onSubmittedWorkDone"), 2)
+        device.createBuffer({ size: 4, usage: 0 })
+        const error = yield* Effect.flip(CommandQueue.finish)
+        assert.include(error.message, "Buffer usages must not be 0")
+      })))
 })

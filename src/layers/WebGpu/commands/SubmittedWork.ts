@@ -36,8 +36,8 @@ export class SubmittedWork {
     return this.#asked.ended
   }
 
-  /** An empty submit was made, which has no position: the next question is also for its end. */
-  addNothing(): void {
+  /** Lets the next question be also for the end of what has no position: an empty submit, or those of the program itself. */
+  askAnew(): void {
     this.#asked = undefined
   }
 

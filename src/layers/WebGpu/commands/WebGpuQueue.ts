@@ -209,16 +209,19 @@ export class WebGpuQueue implements Driver {
     })
   }
 
-  readonly finish: Driver["finish"] = Effect.suspend(() =>
-    Effect.andThen(this.flushUnsafe(), Effect.andThen(this.#worked, this.recorded))
-  )
+  readonly finish: Driver["finish"] = Effect.suspend(() => {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    this.#work.askAnew()
+    return Effect.andThen(this.#worked, this.recorded)
+  })
 
   /** Dawn gives destroyed memory back when a submit that came after the destroy completes. */
   readonly reclaim: Driver["reclaim"] = Effect.suspend(() => {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     submitNothing(this.#opened)
-    this.#work.addNothing()
+    this.#work.askAnew()
     return this.#worked
   })
 
