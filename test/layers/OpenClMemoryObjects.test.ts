@@ -407,6 +407,28 @@ describeWith(["opencl"], "OpenClMemory.adopt", () => {
       })
     ))
 
+  it.effect("knows it through however many adoptions, each of which ended before the next but one", () =>
+    onDevice(() =>
+      Effect.gen(function*() {
+        const { memory, release } = yield* theirs(64)
+        const adopt = Effect.gen(function*() {
+          const scope = yield* Scope.make()
+          return { buffer: yield* Scope.provide(OpenClMemory.adopt(memory), scope), scope }
+        })
+        let last = yield* adopt
+        for (let frame = 0; frame < 20_000; frame++) {
+          const next = yield* adopt
+          yield* Scope.close(last.scope, Exit.void)
+          last = next
+        }
+        const again = yield* adopt
+        assert.isTrue(Equal.equals(again.buffer, last.buffer))
+        yield* CommandQueue.fill(last.buffer, 0)
+        for (const { scope } of [again, last]) yield* Scope.close(scope, Exit.void)
+        strictEqual(release(), 0)
+      })
+    ))
+
   it.effect("never takes a released handle's successor for the buffer that it was", () =>
     onDevice(() =>
       Effect.gen(function*() {

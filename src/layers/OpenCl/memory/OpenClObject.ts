@@ -101,9 +101,10 @@ export class LiveObjects<A extends OpenClBuffer | OpenClImage | OpenClSampler> {
    * handle does not identify the object, since a driver may use the handle of released memory again.
    */
   adopt(object: A): A {
-    const twin = this.known(object.handle)
-    object.twin = twin
-    if (isMemory(object) && twin !== undefined && isMemory(twin)) object.pinned = twin.pinned
+    const known = this.known(object.handle)
+    // The first of them: a chain would grow for as long as each is adopted before the last one ends.
+    object.twin = known?.twin ?? known
+    if (isMemory(object) && known !== undefined && isMemory(known)) object.pinned = known.pinned
     return this.add(object)
   }
 
