@@ -60,7 +60,6 @@ export { type Delays, Faults, type FaultWindow, makeFaults } from "./Faults.ts"
  */
 export interface HostOptions extends Schema.Schema.Type<typeof hostOptions> {}
 
-/** The error for an object that is not of this module's class, or `undefined`. */
 const hostOptions = Schema.Struct({
   /** All memory of the device in bytes, 4 GiB when left out. Beyond it allocations fail with OutOfMemory. */
   capacityBytes: MemoryLimit.amount,

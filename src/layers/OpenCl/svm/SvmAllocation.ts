@@ -64,6 +64,11 @@ export class SvmRange {
   }
 }
 
+/**
+ * Which bytes the driver has mapped. OpenCL does not count mappings by address as it does those of a cl_mem, and NVIDIA's
+ * driver refuses to unmap what a second mapping of the same address has left unmapped already. So the driver maps no byte
+ * twice, however many mappings of programs overlap.
+ */
 class SvmRanges {
   /** In the order of their addresses; none overlaps another one. */
   #mapped: ReadonlyArray<SvmRange> = []
