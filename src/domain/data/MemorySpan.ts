@@ -100,7 +100,10 @@ export class SpanSet<S extends MemorySpan> {
 
   overlapping(span: MemorySpan): ReadonlyArray<S> {
     const spans = this.#spans.get(span.allocation)
-    return spans === undefined ? none : Array.from(spans).filter((other) => overlaps(other, span))
+    if (spans === undefined) return none
+    const found: Array<S> = []
+    for (const other of spans) if (overlaps(other, span)) found.push(other)
+    return found
   }
 
   has(span: MemorySpan): boolean {
