@@ -47,6 +47,23 @@ describe("WebGpu buffers", () => {
       yield* make
     }).pipe(Effect.provide(WebGpu.layer({ flags: ["backend=null"] }))))
 
+  it.live("makes no more of them either for creations that wait for destroyed memory", () => {
+    const { bends, finish } = late()
+    return onDevice(bends, () =>
+      Effect.gen(function*() {
+        const device = yield* DeviceContext
+        const make = device.createBuffer(4, BufferUsage.download)
+        yield* make
+        yield* Effect.flatMap(create(24 * mebi), destroy)
+        const waiting = yield* Effect.forkChild(
+          Effect.replicateEffect(Effect.exit(make), 40_000, { concurrency: "unbounded" }),
+          { startImmediately: true }
+        )
+        yield* finish
+        strictEqual((yield* Fiber.join(waiting)).filter(Exit.isFailure).length, 1)
+      }))
+  })
+
   it.live("keeps the scopes of concurrent fibers apart", () =>
     onDevice({}, () =>
       Effect.gen(function*() {

@@ -28,6 +28,8 @@ export interface Creation<A> {
   readonly call: string
   /** For OutOfMemory. */
   readonly bytes: number
+  /** Why it cannot be created now, asked in the step in which it would be. */
+  readonly problem?: (() => GpuError | undefined) | undefined
   /** Calls the driver, and counts the object. */
   readonly make: () => A
   /** Gives it its first contents, in the same step. */
@@ -53,7 +55,7 @@ export class CreatedMemory {
   /** Creates an object in error scopes, once there is room for it. */
   create<A>(creation: Creation<A>): Effect.Effect<A, GpuError> {
     return Effect.suspend(() => {
-      const request = Effect.suspend(() => this.#opened.status.error ?? this.#request(creation))
+      const request = Effect.suspend(() => this.#opened.status.error ?? creation.problem?.() ?? this.#request(creation))
       return this.#bytes <= Math.max(allowedBytes, this.#liveBytes) ? request : Effect.andThen(this.#room(), request)
     })
   }

@@ -112,9 +112,11 @@ export class WebGpuDevice {
     label: string | undefined,
     data?: Uint8Array<ArrayBuffer> | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> {
+    const isStaging = BufferUsageRules.isStaging(usage)
     const created = this.#memory.create<WebGpuBuffer>({
       call: "GPUDevice.createBuffer",
       bytes,
+      problem: () => isStaging && this.#stagingBuffers >= mostStagingBuffers ? outOfMemory(bytes) : undefined,
       make: () => this.#make(bytes, usage, label, data !== undefined),
       fill: data && (({ gpu }) => {
         // A buffer that was mapped at its creation needs no usage for what it begins with.
@@ -123,8 +125,7 @@ export class WebGpuDevice {
       }),
       destroy: (buffer) => this.#destroy(buffer)
     })
-    if (!BufferUsageRules.isStaging(usage)) return created
-    return this.#staging.use(() => this.#stagingBuffers < mostStagingBuffers ? created : outOfMemory(bytes))
+    return isStaging ? this.#staging.use(() => created) : created
   }
 
   #make(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
