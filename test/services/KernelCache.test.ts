@@ -293,6 +293,15 @@ describe("a cache", () => {
       for (const late of [a, kernel("d")]) strictEqual(yield* tagOf(cache.get(late)), "DeviceLost")
       strictEqual(compiler.live, 0)
     }))
+
+  it.effect.each([0, -1, 0.5, NaN])(
+    "of %d kernels keeps one, or each dispatch would compile it without end",
+    (capacity) =>
+      Effect.gen(function*() {
+        const cache = yield* make(new Compiler(), capacity)
+        strictEqual((yield* cache.get(kernel("a"))).released, false)
+      })
+  )
 })
 
 describe("the accessors", () => {

@@ -159,14 +159,15 @@ export const make = <C extends CompiledKernel>(
     readonly status: DeviceStatus
     /** Of the device; a kernel that it cannot run is refused before anything is compiled. */
     readonly info: DeviceInfo
-    /** How many compiled kernels are kept, 256 without it. */
+    /** How many compiled kernels are kept, one at least; 256 without it. */
     readonly capacity?: number | undefined
   }
 ): Effect.Effect<KernelCache["Service"], never, Scope.Scope> =>
   Effect.gen(function*() {
-    const capacity = options.capacity ?? 256
+    const { capacity: given = 256, status } = options
+    // With less a dispatch would compile its kernel without end, since it compiles again what the cache has released.
+    const capacity = given >= 1 ? given : 1
     const scope = yield* Effect.scope
-    const { status } = options
     const cache = kernels.map(({ CompiledKernels }) => new CompiledKernels(compiler, capacity, options, scope))
     const stats = () => cache.value?.stats ?? { hits: 0, misses: 0, evictions: 0, size: 0, capacity }
     const clear = () => cache.value?.clear()
