@@ -222,6 +222,18 @@ layer(strictHost)("transfers on the host", (it) => {
       deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.fromHost([1e300])), [Infinity])
     }))
 
+  it.effect("refuse lists with holes", () =>
+    Effect.gen(function*() {
+      const numbers: Array<number> = []
+      numbers.length = 3
+      yield* no(numbers, undefined, "[0] is undefined", "fill")
+      numbers[0] = 5
+      yield* no(numbers, { dtype: "i32" }, "[1] is undefined")
+      const rows = [[1, 2]]
+      rows.length = 2
+      yield* noRagged(rows, "[1] is undefined")
+    }))
+
   it.effect("refuse ragged arrays, naming both places", () =>
     Effect.gen(function*() {
       yield* noRagged([[1, 2], [3]], "[1] is an array of 1", "[0] is an array of 2")

@@ -49,8 +49,9 @@ const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuErr
   return Shape.problem(operation, shape) ?? shape
 }
 
-/** The advice for a number that an element type cannot represent. @internal */
-export const elementHint = (value: number): string => {
+/** The advice for what an element type cannot represent; undefined stands for a hole of a list, which types do not show. @internal */
+export const elementHint = (value: number | undefined): string => {
+  if (value === undefined) return "Give each element a number, as fill(0) does."
   if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`
   return `Use a type that holds it, as { dtype: "f32" }${Number.isInteger(value) ? "." : ", or round it."}`
 }
@@ -73,23 +74,23 @@ class Reader {
   }
 
   /** Reads the value at the path. Returns what is wrong with it, if anything. */
-  read(value: NestedNumbers): GpuError | undefined {
+  read(value: NestedNumbers | undefined): GpuError | undefined {
     const axis = this.#path.length
     if (axis === this.#shape.length) return this.#number(value)
     const length = this.#shape[axis]!
-    if (typeof value === "number" || value.length !== length) return this.#ragged(value, length)
+    if (typeof value !== "object" || value.length !== length) return this.#ragged(value, length)
     for (let index = 0; index < length; index++) {
       this.#path.push(index)
-      const problem = this.read(value[index]!)
+      const problem = this.read(value[index])
       if (problem !== undefined) return problem
       this.#path.pop()
     }
     return undefined
   }
 
-  #number(value: NestedNumbers): GpuError | undefined {
+  #number(value: NestedNumbers | undefined): GpuError | undefined {
     if (typeof value === "object") return this.#ragged(value, undefined)
-    if (holds(this.#dtype, value)) {
+    if (value !== undefined && holds(this.#dtype, value)) {
       this.#data[this.#count++] = value
       return undefined
     }
@@ -97,7 +98,7 @@ class Reader {
     return invalidRequest(this.#operation, `${where} is ${value}, no ${this.#dtype}`, elementHint(value))
   }
 
-  #ragged(value: NestedNumbers, length: number | undefined): GpuError {
+  #ragged(value: NestedNumbers | undefined, length: number | undefined): GpuError {
     const found = typeof value === "object" ? `an array of ${value.length}` : String(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(

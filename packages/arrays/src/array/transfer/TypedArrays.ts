@@ -30,7 +30,11 @@ export const dtypeOf = (operation: string, view: ArrayBufferView): DType | GpuEr
 /** Why the memory of a typed array cannot be copied, or `undefined`. */
 export const memoryProblem = (operation: string, { buffer }: ArrayBufferView): GpuError | undefined => {
   if (!(buffer instanceof ArrayBuffer)) {
-    return invalidRequest(operation, "the data is over a SharedArrayBuffer", "Pass a copy of it, as slice() makes one.")
+    return invalidRequest(
+      operation,
+      "the data is over a SharedArrayBuffer, or memory of another realm",
+      "Pass a copy of it, as Float32Array.from(data) makes one."
+    )
   }
   // `detached` came with ES2024, later than the library's target.
   return (buffer as { readonly detached?: boolean }).detached !== true ? undefined : invalidRequest(
