@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type { Recording } from "../recording/RecordingModel.ts"
@@ -29,21 +30,27 @@ const replay = (
   recording: Recording,
   trace: () => Trace,
   options: ReplayOptions | undefined
-): ReplayReport | GpuError => {
+): Effect.Effect<ReplayReport, GpuError> => {
   const plan = planOf(operation, recording, options)
   if (isGpuError(plan)) return plan
   const { budgets, takenAt } = recording
   const facts = { source: "effect-gpu-pool", reason: "planned" as const, takenAt, dropped: 0, budgets }
-  if (plan.isSame) {
-    const exact = new ExactReplay(recording, plan)
-    if (exact.run()) return reportOf(exact, { ...recording, ...facts }, undefined)
-  }
+  const exact = plan.isSame ? new ExactReplay(recording, plan) : undefined
+  if (exact?.run() === true) return Effect.succeed(reportOf(exact, { ...recording, ...facts }, undefined))
   const simulator = new Simulator(recording, { plan, trace: trace(), keepsEvents: true, endsWith: undefined })
   const problem = simulator.run(operation)
   if (problem !== undefined) return problem
   const replayed = simulator.events.build({ ...facts, ...simulator.facts })
-  return reportOf(simulator, replayed, plan.isSame ? differsAt(recording, replayed) : undefined)
+  const report = reportOf(simulator, replayed, plan.isSame ? differsAt(recording, replayed) : undefined)
+  return exact?.defect === undefined ? Effect.succeed(report) : Effect.as(warn(operation, exact.defect), report)
 }
+
+/** The simulation may do what was recorded all the same, so only this says that the inputs could not be replayed. */
+const warn = (operation: string, defect: unknown): Effect.Effect<void> =>
+  Effect.logWarning(
+    `${operation} has simulated the recording, since replaying its inputs failed. Please report this unless the file was changed.`,
+    Cause.die(defect)
+  )
 
 /** The trace of a recording, made at the first use. */
 const traceOf = (recording: Recording): () => Trace => {
@@ -55,7 +62,7 @@ const traceOf = (recording: Recording): () => Trace => {
  * Makes the requests of a recording again, with their times, and answers what became of them. Without options the policies are those
  * that were recorded, and the replay does what was recorded, event by event; `differsAt` says where it does not. Fails with
  * InvalidRequest for wrong options, for more than 16,384 memories at one time, and for blocks of more than 2^53−1 bytes before the first
- * event; a request that fails is part of the report.
+ * event; a request that fails is part of the report. Logs a warning for a recording with inputs that no pool has, as in a changed file.
  *
  * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there:
  * one that begins later, because its request waited, ends later. A request that failed in the recording and is served here has its lease
@@ -94,10 +101,7 @@ export const run: {
 } = dual(
   hasRecording,
   (recording: Recording, options?: ReplayOptions): Effect.Effect<ReplayReport, GpuError> =>
-    Effect.suspend((): Effect.Effect<ReplayReport, GpuError> => {
-      const report = replay("Replay.run", recording, traceOf(recording), options)
-      return isGpuError(report) ? report : Effect.succeed(report)
-    })
+    Effect.suspend(() => replay("Replay.run", recording, traceOf(recording), options))
 )
 
 /**
@@ -144,9 +148,7 @@ export const compare: {
       const trace = traceOf(recording)
       const reports: Array<[string, ReplayReport]> = []
       for (const [name, options] of Object.entries<ReplayOptions>(policies)) {
-        const report = replay(operation, recording, trace, options)
-        if (isGpuError(report)) return yield* report
-        reports.push([name, report])
+        reports.push([name, yield* replay(operation, recording, trace, options)])
         yield* Effect.yieldNow
       }
       return Object.fromEntries(reports) as Record<Name, ReplayReport>

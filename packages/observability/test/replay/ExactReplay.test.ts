@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -133,6 +134,22 @@ describe("an exact replay", () => {
       const recording = yield* recorded(lost, { clear: "acquire" }, { faults })
       deepStrictEqual(recording.blocks, [])
       exactly(recording)
+    }))
+
+  it.effect("warns when the machine throws at an input, although the simulation does what was recorded", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(Effect.gen(function*() {
+        const pool = yield* BufferPool.BufferPool
+        yield* pool.setLimit(700)
+        return yield* Recording.snapshot
+      }))
+      const text = yield* Stream.mkString(Recording.toLines(recording))
+      const changed = yield* Recording.fromLines(text.replaceAll(/^(\["Input",.*)\b700\b/gm, "$1-1"))
+      const warnings: Array<unknown> = []
+      const logger = Logger.make(({ message }) => warnings.push(message))
+      const replay = Replay.run(changed).pipe(Effect.provide(Logger.layer([logger])))
+      strictEqual((yield* replay).differsAt, undefined)
+      assert.include(String(warnings), "replaying its inputs failed")
     }))
 
   it.effect("names requests by the queue on which they were made, whatever their fibers do then", () =>

@@ -14,7 +14,9 @@ export const exactly = (recording: Recording.Recording): Replay.ReplayReport => 
   const plan = planOf("test", recording, undefined)
   if (isGpuError(plan)) throw plan
   const exact = new ExactReplay(recording, plan)
-  assert.isTrue(exact.run(), "it differs")
+  const isSame = exact.run()
+  strictEqual(exact.defect, undefined)
+  assert.isTrue(isSame, "it differs")
   const report = Effect.runSync(Replay.run(recording))
   strictEqual(report.differsAt, undefined)
   deepStrictEqual(comparable(Recording.events(report.recording)), comparable(Recording.events(recording)))

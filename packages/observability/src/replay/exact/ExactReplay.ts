@@ -19,7 +19,7 @@ import type { MemoryPlan, ReplayPlan } from "../ReplayOptions.ts"
 import type { Reason } from "../ReplayReport.ts"
 import type { Rows } from "../RowPublisher.ts"
 import { ExactMemory } from "./ExactMemory.ts"
-import { demand, Journal, known } from "./Journal.ts"
+import { demand, difference, Journal, known } from "./Journal.ts"
 
 const has = (sum: number, bit: number): boolean => (sum & bit) !== 0
 
@@ -44,6 +44,8 @@ class ExactRequest extends ReplayedRequest {
 }
 
 export class ExactReplay extends Replayer<ExactMemory> {
+  /** What ended the replay, unless it came to the end or differed. */
+  defect: unknown = undefined
   readonly #journal: Journal
   readonly #requests = new Map<number, ExactRequest>()
   /** The last memories that have closed: fibers of some may still end their requests. */
@@ -81,8 +83,9 @@ export class ExactReplay extends Replayer<ExactMemory> {
     try {
       this.begin()
       while (this.#journal.row !== undefined) this.#step()
-    } catch {
-      // It differs here; and a file may have any input at any time, which the machine refuses by throwing.
+    } catch (thrown) {
+      // A file may have any input at any time, which the machine refuses by throwing; the replay of a real recording throws nothing else.
+      if (thrown !== difference) this.defect = thrown
     }
     // A recording may end within a step, before the fiber of a failed request has resumed.
     for (const { asked, request } of this.#requests.values()) {

@@ -11,9 +11,12 @@ import type { Recording } from "../../recording/Recording.ts"
 
 const inputKind = placeOf("Input")!
 
+/** What {@link demand} throws. */
+export const difference = new Error("the replay differs from its recording")
+
 /** Throws unless the condition holds: then the replay differs from its recording. */
 export function demand(holds: boolean): asserts holds {
-  if (!holds) throw new Error("the replay differs from its recording")
+  if (!holds) throw difference
 }
 
 /** What is there; throws for undefined. */
