@@ -39,6 +39,19 @@ const byNeed: Expected = {
   unknown: [20, 8, 6, 4, 4]
 }
 
+/** A policy with getters, which no copy of its own members has. */
+class OldestOrLeastUsed implements EvictionPolicy.EvictionPolicy {
+  get name() {
+    return "of one's own"
+  }
+  get whenKnown() {
+    return "oldestFirst" as const
+  }
+  get whenUnknown() {
+    return "leastRecentlyUsed" as const
+  }
+}
+
 const table: ReadonlyArray<Expected> = [
   { ...byNeed, policy: undefined },
   byNeed,
@@ -61,7 +74,7 @@ const table: ReadonlyArray<Expected> = [
     unknown: [6, 8, 20, 4, 4]
   },
   {
-    policy: { name: "of one's own", whenKnown: "oldestFirst", whenUnknown: "leastRecentlyUsed" },
+    policy: new OldestOrLeastUsed(),
     known: [4, 6],
     waiting: [4, 6, 8, 20, 4, 10],
     unknown: [6, 8, 20, 4, 4]

@@ -161,8 +161,9 @@ export class PoolCore<A, F = number> {
     this.mostPadding = Padding.mostOf(this.limit)
     this.outgrown = options?.outgrown && new Outgrown(options.outgrown)
     this.heldLimit = options?.maxHeldBytes ?? Infinity
-    // A copy: the program may change its object.
-    this.eviction = { ...options?.eviction ?? EvictionPolicy.byNeed }
+    const { name, whenKnown, whenUnknown } = options?.eviction ?? EvictionPolicy.byNeed
+    // A copy: the program may change its object. Not a spread one, since the members may be getters of a class.
+    this.eviction = { name, whenKnown, whenUnknown }
     if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
     if (this.evictsBy("leastRecentlyUsed")) this.uses = new HeldOrder()
     const recency = options?.recency === true || this.evictsBy("oldestFirst")
@@ -533,10 +534,11 @@ export class PoolCore<A, F = number> {
     return Math.min(this.limit, outerBytes, largestByteCount) - this.managedBytes - this.pendingBytes
   }
 
-  /** Not called by a hit and its release: only by a change that can end or begin an excess. */
   private evictsBy(order: EvictionPolicy.EvictionOrder): boolean {
     return this.eviction.whenKnown === order || this.eviction.whenUnknown === order
   }
+
+  /** Not called by a hit and its release: only by a change that can end or begin an excess. */
   private updateKeeping(): void {
     this.keepsUpTo = this.isHolding && this.availableBytes() >= 0 ? this.heldLimit : -1
     const keepsAll = this.keepsUpTo === Infinity && this.order === undefined
