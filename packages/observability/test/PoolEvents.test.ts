@@ -392,6 +392,16 @@ describe("a hook", () => {
       deepStrictEqual(freed, { hook: "free", ...common, block })
     }).pipe(Effect.provide(gpu())))
 
+  it("prints names of devices so that they steer no terminal", () => {
+    const lines: Array<string> = []
+    const device = "a \u009b2J\u202e GPU"
+    const lease = { pool: "BufferPool", block: 1, capacity: 4, size: 4, label: undefined, callSite: undefined }
+    const event = { _tag: "Released", at: 0, memory: undefined, memoryNumber: 1, device, ...lease } as const
+    MemoryHook.debugPrint((line) => lines.push(line)).onRelease?.({ ...event, why: "released" })
+    assert.notMatch(lines[0]!, /[\u009b\u202e]/)
+    strictEqual(JSON.parse(lines[0]!).device_id, device)
+  })
+
   it.effect("counts bytes by the place that asked", () =>
     Effect.gen(function*() {
       const { hook, report } = MemoryHook.lineProfile()

@@ -6,6 +6,7 @@
 import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import { printable } from "../formats/TextInput.ts"
 import * as PoolEvents from "./PoolEvents.ts"
 
 /**
@@ -99,7 +100,7 @@ const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, eve
  */
 export const debugPrint = (print: (line: string) => void): MemoryHook => {
   const write = (hook: string, { device, pool, ...sizes }: Line): void =>
-    print(JSON.stringify({ hook, device_id: device, pool, ...sizes }))
+    print(printable(JSON.stringify({ hook, device_id: device, pool, ...sizes })))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
     onLease: ({ block, capacity, device, pool, size }) =>

@@ -78,8 +78,15 @@ export const parsedJson = (text: string): unknown => {
   }
 }
 
-/** A value of a file as messages show it. */
+/** Control characters, line separators, characters that change the direction of text, and lone surrogates. */
+const steering = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+/** JSON, or text with quoted strings, whose printing steers no terminal: what could is escaped. */
+export const printable = (text: string): string =>
+  text.replace(steering, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
+/** A value of a file as messages and logs show it. */
 export const shown = (value: unknown): string => {
-  const text = format(value)
+  const text = printable(format(value))
   return text.length > 60 ? `${text.slice(0, 60)}...` : text
 }

@@ -116,6 +116,12 @@ describe("RmmLog.fromText", () => {
       assert.deepStrictEqual(described(recording).slice(2), ["Released 1 of 1, block 1", "Freed 1, block 1"])
     }))
 
+  it.effect("warns in text that steers no terminal", () =>
+    Effect.gen(function*() {
+      const { warnings } = yield* withWarnings(RmmLog.fromText("Action,Pointer,Size\n\u009b2J\u202e\u2028x,0x1,4"))
+      assert.include(warnings[0], "rows with the action \"\\u009b2J\\u202e\\u2028x\"")
+    }))
+
   it.effect("warns of columns, actions and rows that it leaves out", () =>
     Effect.gen(function*() {
       const { answer, warnings } = yield* withWarnings(RmmLog.fromText(
