@@ -172,14 +172,16 @@ const fromDisk = (path: string): Effect.Effect<string | undefined, GpuError> =>
 
 class Unreadable extends Error {}
 
-/** Reads a small regular file. Opening never waits for a writer. */
+/** Reads a small regular file, and never more than that, whatever size the file reports. Opening never waits for a writer. */
 const readSmall = async (path: string): Promise<string> => {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   try {
-    const found = await file.stat()
-    if (!found.isFile()) throw new Unreadable(notRegular)
-    if (found.size > mostBytes) throw new Unreadable(tooLarge)
-    return await file.readFile("utf8")
+    if (!(await file.stat()).isFile()) throw new Unreadable(notRegular)
+    const parts: Array<Buffer> = []
+    for await (const part of file.createReadStream({ autoClose: false, end: mostBytes })) parts.push(part)
+    const bytes = Buffer.concat(parts)
+    if (bytes.length > mostBytes) throw new Unreadable(tooLarge)
+    return bytes.toString()
   } finally {
     await file.close()
   }

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as PlatformError from "effect/PlatformError"
 import * as fc from "fast-check"
 import { execFileSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { runs } from "../support/explore.ts"
@@ -417,6 +417,16 @@ describe("who chooses", () => {
         })
       )
   )
+
+  it.effect("reads no more of a file that reports a wrong size", () =>
+    inFolder((folder) =>
+      Effect.gen(function*() {
+        // Linux reports 0 bytes for it, and it has megabytes.
+        symlinkSync("/proc/kallsyms", join(folder, ".gpu-pool-device"))
+        const error = yield* Effect.flip(Devices.choice({ home: folder }))
+        assert.match(error.message, /more than 65536 bytes/)
+      })
+    ))
 
   it.effect.each(["GPU_POOL_DEVICE", "PYOPENCL_CTX", "PYOPENCL_TEST"])(
     "does not repeat what is no selection by its length: %s",
