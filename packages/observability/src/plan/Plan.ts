@@ -14,8 +14,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { checked } from "../Checked.ts"
 import { BlockLedger } from "../recording/BlockLedger.ts"
-import { record } from "../recording/Recorder.ts"
+import { record, RecorderOptions } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
 import type { SmallestLimit } from "../replay/SmallestLimit.ts"
@@ -32,7 +33,7 @@ export interface PlanOptions {
   readonly pool?: BufferPool.BufferPoolOptions | undefined
   /** The device's options, such as its memory and its granularity. */
   readonly device?: Host.HostOptions | undefined
-  /** How many events are recorded; the plan sees the newest. Default: 1,000,000. */
+  /** How many events are recorded, from 1 to 100,000,000; the plan sees the newest. Default: 1,000,000. */
   readonly capacity?: number | undefined
   /**
    * Whether the program runs only once. The limits are then those of `Replay.smallestLimit`, which may be too small for a program
@@ -124,7 +125,7 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
 /**
  * Runs a program on the host backend, and answers how much memory it needed, when, for whom, and the smallest limits under which it
  * passes. The program gets all that a device of the host offers, a pool of buffers and a scope, which ends with it. It fails as the
- * program does, and with InvalidRequest for wrong options of the pool or the device.
+ * program does, and with InvalidRequest for a wrong capacity, or wrong options of the pool or the device.
  *
  * The plan finds limits by running the program again under them, mostly twice for each of the two, side effects included; with
  * `once` it does not. A run passes if the program succeeds and none of its requests runs out of memory or is larger than the limit. A run
@@ -193,7 +194,8 @@ const recorded = Effect.fnUntraced(
     capacity: number
   ): Effect.fn.Return<readonly [A, Recording], E | GpuError, R | Scope.Scope> {
     const hub = new EventHub()
-    const { takeUnsafe } = yield* Effect.provideService(record({ capacity }), CurrentHub, hub)
+    const options = yield* checked("Plan.of", RecorderOptions, { capacity })
+    const { takeUnsafe } = yield* Effect.provideService(record(options), CurrentHub, hub)
     return [yield* run(hub, {}), takeUnsafe("planned")]
   },
   Effect.scoped

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import type { Recording } from "../recording/Recording.ts"
 import { planOf, type ReplayOptions } from "./ReplayOptions.ts"
@@ -180,6 +180,10 @@ export const smallestLimitOf = (
   { mayWait = true, within = 1, ...options }: SmallestLimitOptions
 ): Effect.Effect<SmallestLimit | undefined, GpuError> =>
   Effect.suspend((): Effect.Effect<SmallestLimit | undefined, GpuError> => {
+    if (!Number.isSafeInteger(within) || within < 1) {
+      const hint = "Leave it out for 1 byte."
+      return invalidRequest(operation, `within ${within} is no whole number of bytes from 1`, hint)
+    }
     const trace = new Trace(recording)
     const endsWith = mayWait ? "failure" : "wait"
     const attempt = (maxBytes: number): Effect.Effect<Try, GpuError> => {
@@ -197,5 +201,5 @@ export const smallestLimitOf = (
       }
       return Effect.as(Effect.yieldNow, tried)
     }
-    return new Search(Math.max(1, within), attempt).run()
+    return new Search(within, attempt).run()
   })

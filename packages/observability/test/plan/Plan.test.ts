@@ -143,7 +143,9 @@ describe("a plan", () => {
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Plan.of(Effect.fail("mine")))
       deepStrictEqual(exit, Exit.fail("mine"))
-      const error = yield* Effect.flip(Plan.of(Effect.void, { pool: { maxBytes: -1 } }))
-      strictEqual(error.reason._tag, "InvalidRequest")
+      for (const options of [{ pool: { maxBytes: -1 } }, ...[0, -1, 0.5, NaN].map((capacity) => ({ capacity }))]) {
+        const error = yield* Effect.flip(Plan.of(Effect.void, options))
+        strictEqual(error.reason._tag, "InvalidRequest")
+      }
     }))
 })

@@ -621,6 +621,16 @@ describe("a replay", () => {
 })
 
 describe("the smallest limit", () => {
+  it.effect("is within a whole number of bytes", () =>
+    Effect.gen(function*() {
+      const recording = yield* recorded(lease(64))
+      for (const within of [0, -1, 1.5, NaN, Infinity]) {
+        const { message, reason } = yield* Effect.flip(Replay.smallestLimit(recording, { within }))
+        strictEqual(reason._tag, "InvalidRequest")
+        assert.include(message, `within ${within} is no whole number`)
+      }
+    }))
+
   it.effect("passes, and a byte less does not", () =>
     Effect.gen(function*() {
       const recording = yield* recorded(BufferPool.use(600, () => Effect.andThen(lease(300), lease(350))))
