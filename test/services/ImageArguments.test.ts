@@ -1,7 +1,6 @@
 /** The checks between a program's images and a driver, without a device. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceLost, GpuError, make as makeError, type Reason } from "../../src/domain/GpuError.ts"
 import * as ImageChannel from "../../src/domain/images/ImageChannel.ts"
@@ -11,35 +10,20 @@ import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as SamplerOptions from "../../src/domain/images/SamplerOptions.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, type KernelArgument, SamplerArg } from "../../src/domain/kernel/KernelArgument.ts"
-import { language } from "../../src/layers/Host/language/JavaScript.ts"
 import * as MappedMemory from "../../src/services/buffers/mapping/MappedMemory.ts"
 import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/device/DeviceSampler.ts"
 import * as ImageAccess from "../../src/services/images/ImageAccess.ts"
 import { bind, type BoundImages } from "../../src/services/images/ImageArguments.ts"
 import { runs } from "../support/explore.ts"
+import { info as someDevice } from "../support/someDevice.ts"
 
 class Picture extends DeviceImage {}
 class Sampler extends DeviceSampler {}
 
 const device = (): DeviceInfo => ({
-  backend: "host",
-  traits: BackendTraits.make({ language }),
-  name: "a device",
-  vendor: "",
-  driver: "",
-  limits: {
-    maxBufferSize: 2 ** 30,
-    maxBindingSize: 2 ** 30,
-    granularity: 1,
-    regionAlignment: 4,
-    copyAlignment: 4,
-    leastCopyAlignment: 1,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 64,
-    maxVectorArguments: 8
-  },
+  ...someDevice,
+  limits: { ...someDevice.limits, maxVectorArguments: 8 },
   dtypes: new Set(["f32"])
 })
 

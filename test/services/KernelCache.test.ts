@@ -7,36 +7,22 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Scope from "effect/Scope"
-import * as BackendTraits from "../../src/domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../src/domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../src/domain/device/DeviceStatus.ts"
 import { DriverError, type GpuError, make as makeError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import { language, writer } from "../../src/layers/Host/language/JavaScript.ts"
+import { writer } from "../../src/layers/Host/language/JavaScript.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import { nextTurn, ParkAt, reasonOf, tagOf } from "../support/hostPool.ts"
+import { info as someDevice } from "../support/someDevice.ts"
 
 class Compiled extends KernelCache.CompiledKernel {}
 
 const info: DeviceInfo = {
-  backend: "host",
-  traits: BackendTraits.make({ language }),
+  ...someDevice,
   name: "small",
-  vendor: "test",
-  driver: "test",
-  limits: {
-    maxBufferSize: 64,
-    maxBindingSize: 64,
-    granularity: 1,
-    regionAlignment: 4,
-    copyAlignment: 4,
-    leastCopyAlignment: 1,
-    memoryBytes: undefined,
-    defaultMaxBytes: undefined,
-    maxWorkgroupSize: 128,
-    maxVectorArguments: 2
-  },
+  limits: { ...someDevice.limits, maxBufferSize: 64, maxBindingSize: 64, maxWorkgroupSize: 128, maxVectorArguments: 2 },
   dtypes: new Set(["f32", "u32"])
 }
 

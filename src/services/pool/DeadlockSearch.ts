@@ -3,7 +3,8 @@
  * memory of these jobs comes back when their scopes close. `Deadlock` has the rule, `DeadlockView` makes the view of the state.
  *
  * The rule does not see that another fiber would still release memory. So requests fail only when they have waited for each other since
- * the last look, while nothing came back to their queues and none of them looked for memory by itself.
+ * the last look, while no memory came back to their queues, and none of these requests was freeing blocks, calling the driver or asking
+ * handlers.
  *
  * @internal
  */

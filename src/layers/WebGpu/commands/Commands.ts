@@ -25,7 +25,7 @@ export const copy = (
     encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
   })
 
-/** Fills with the pattern; with zero where there is none. */
+/** Fills with the pattern, or with zeros if no pattern is given. */
 export const fill = (
   target: DeviceBuffer,
   offset: number,

@@ -30,7 +30,7 @@ export interface Pattern {
   readonly bytes: number
 }
 
-/** Textures that a submit needs and nobody keeps. */
+/** Textures that one submit needs: they are destroyed after it. */
 export class Temporaries {
   readonly #device: WebGpuHandle.Device
   readonly #driverObjects: DriverObjects

@@ -90,7 +90,7 @@ const operation = "WebGpu.adoptImage"
 /** What a texture is, or why it cannot be adopted. */
 const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): Omit<ImageDescription, "label"> | GpuError => {
   if (!isTexture(texture)) {
-    return invalidRequest(operation, "the value given for a GPUTexture is none", "Pass a GPUTexture of this device.")
+    return invalidRequest(operation, "the value is not a GPUTexture", "Pass a GPUTexture of this device.")
   }
   const { mipLevelCount, sampleCount } = texture
   if (mipLevelCount > 1) return lacks(info, `a texture of ${mipLevelCount} mip levels`)

@@ -204,7 +204,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     this.#memory.add(ImageFormat.imageBytes(image.format, image.shape))
   }
 
-  /** The texture of an image of the device, or why there is none. */
+  /** The texture of an image, or the error if the image is released or another device's. */
   textureUnsafe(operation: string, image: ImageLike.ImageLike): Exit.Exit<WebGpuHandle.Texture, GpuError> {
     const problem = ImageLike.problem(operation, image, this.#opened.info)
     return problem === undefined ? Exit.succeed(textureOf(ImageLike.deviceImage(image))) : Exit.fail(problem)

@@ -1,5 +1,5 @@
 /**
- * Why there is no WebGPU device, and what to do about it: the advice fits the cause. It is loaded where there is none, and imports nothing
+ * Why there is no WebGPU device, and what to do about it: the advice fits the cause. A page loads it only if it finds no device. It imports nothing
  * that the rest of a page has too: bundlers would cut that into a file of its own.
  *
  * @internal
@@ -9,7 +9,7 @@ import type { Refused } from "./OpenDevice.ts"
 import type { Options } from "./OpenOptions.ts"
 import type { Runtime } from "./Runtime.ts"
 
-/** What was tried, why there is none, and how to get one. */
+/** What a layer tried, why that gave no device, and how to get one. */
 export interface Unavailable {
   readonly device: string
   readonly why: string
