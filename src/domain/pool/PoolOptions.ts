@@ -151,7 +151,7 @@ export const MemoryOptions = Schema.Struct({
   eviction: LayerOptions.data<EvictionPolicy.EvictionPolicy>(
     Schema.Struct({ name: Schema.String, whenKnown: evictionOrder, whenUnknown: evictionOrder }),
     "EvictionPolicy",
-    "Pass one of EvictionPolicy."
+    "Pass EvictionPolicy.byNeed, largestFirst, oldestFirst or leastRecentlyUsed."
   ),
   /**
    * Which held blocks a request may get that other queues of the device have used last: see `CommandQueue.make`. Default:
@@ -160,7 +160,7 @@ export const MemoryOptions = Schema.Struct({
   reuse: LayerOptions.data<ReusePolicy.ReusePolicy>(
     Schema.Struct({ name: Schema.String, ofOtherQueues: Schema.Literals(["never", "afterEvents", "whenEnded"]) }),
     "ReusePolicy",
-    "Pass one of ReusePolicy."
+    "Pass ReusePolicy.ownQueue, afterEvents or whenEnded."
   ),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
