@@ -139,6 +139,17 @@ describe("a budget", () => {
         yield* statsAre(job, { managedBytes: 128, pendingBytes: 0 })
       })))
 
+  it.effect("reuses blocks of exact sizes where only the budget around it is too small for the policy's block", () =>
+    withEvents({ pool: { sizePolicy: SizePolicy.table([128]) } }, (events) =>
+      Effect.gen(function*() {
+        const outer = yield* budget(100)
+        const inner = yield* within(outer, budget(1000))
+        const capacity = inner.use(70, ({ capacity }) => Effect.succeed(capacity))
+        deepStrictEqual([yield* capacity, yield* capacity], [70, 70])
+        deepStrictEqual(events(), ["allocate 70"])
+        yield* statsAre(inner, { hits: 1, misses: 1 })
+      })))
+
   it.effect("is never exceeded by a borrowed block", () =>
     Effect.gen(function*() {
       yield* hold([2048])
