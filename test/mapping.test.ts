@@ -113,7 +113,7 @@ const declarationOf = (path: string, name: string): string | undefined => {
 
 const isMember = (declaration: string, member: string): boolean => {
   const end = declaration.search(/^(\}|\})\S*$/m)
-  return new RegExp(`^  (declare )?(readonly |get )?${member}\\b[?]?[(:<]`, "m").test(
+  return new RegExp(`^  (declare )?(readonly |get )?${member}\\b[?]?(?:[(:<]| = )`, "m").test(
     end === -1 ? declaration : declaration.slice(0, end)
   )
 }

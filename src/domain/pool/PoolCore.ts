@@ -19,7 +19,7 @@ import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
 import { Block, type PoolBlock } from "./PoolBlock.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
-import { type PoolStats, snapshotOf } from "./PoolStats.ts"
+import { PoolCounters, type PoolStats, snapshotOf } from "./PoolStats.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
@@ -93,45 +93,7 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * @category models
  * @since 0.1.0
  */
-export class PoolCore<A, F = number> {
-  /** Blocks kept for reuse. */
-  heldBlocks = 0
-  /** Blocks leased out. */
-  activeBlocks = 0
-  /** Blocks that the driver has not got back. */
-  managedBlocks = 0
-  /** Capacity of the held blocks, in bytes. */
-  heldBytes = 0
-  /** Bytes that the active leases asked for. */
-  activeBytes = 0
-  /** Capacity of the managed blocks, in bytes. */
-  managedBytes = 0
-  /** Bytes of driver allocations under way. */
-  pendingBytes = 0
-  /** The most `activeBytes` so far. */
-  peakActiveBytes = 0
-  /** The most `activeBlocks` so far. */
-  peakActiveBlocks = 0
-  /** The most `managedBytes` so far. */
-  peakManagedBytes = 0
-  /** The most `managedBlocks` so far. */
-  peakManagedBlocks = 0
-  /** Leases served from a held block. */
-  hits = 0
-  /** Hits served from another bin than the request's own, mostly a larger one. */
-  borrows = 0
-  /** Leases that needed the driver. */
-  misses = 0
-  /** Blocks that the driver made. */
-  driverAllocations = 0
-  /** Blocks that the driver got back. */
-  driverFrees = 0
-  /** Driver errors while a block was released or freed; counted by the owner. */
-  releaseFailures = 0
-  /** Requests that wait for a release; counted by the owner. */
-  waiters = 0
-  /** Bytes kept free for later requests; counted by the owner. */
-  reservedBytes = 0
+export class PoolCore<A, F = number> extends PoolCounters {
   /** The bytes that outer limits leave for managed and pending bytes together. */
   outer: { readonly leftBytes: number } | undefined = undefined
 
@@ -156,6 +118,7 @@ export class PoolCore<A, F = number> {
   private readonly bins = new PoolBins<Block<A, F>, F>()
 
   constructor(options?: PoolCoreOptions) {
+    super()
     this.limit = options?.maxBytes ?? Infinity
     this.isLimited = this.limit < Infinity
     this.mostPadding = Padding.mostOf(this.limit)
@@ -507,20 +470,6 @@ export class PoolCore<A, F = number> {
     this.driverFrees++
     this.updateKeeping()
     if (own.bin !== undefined) this.bins.leave(own.bin)
-  }
-
-  /** The counters for an out-of-memory error, in bytes. */
-  get evidence() {
-    const { activeBytes, heldBytes, largestHeld, managedBytes, maxBytes, pendingBytes, reservedBytes } = this
-    return {
-      limit: maxBytes,
-      activeBytes,
-      heldBytes,
-      managedBytes,
-      pendingBytes,
-      reservedBytes,
-      largestHeldBytes: largestHeld
-    }
   }
 
   /** A snapshot of the counters. */

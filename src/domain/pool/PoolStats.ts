@@ -17,45 +17,63 @@
  * @category models
  * @since 0.1.0
  */
-export interface PoolStats {
+export type PoolStats = { readonly [Counter in keyof PoolCounters]: PoolCounters[Counter] }
+
+/**
+ * Counters that all begin at 0: what a ledger writes, and {@link PoolStats} shows. The owner of a `PoolCore` counts
+ * `releaseFailures`, `waiters` and `reservedBytes` in it.
+ *
+ * **Example** (A ledger of your own)
+ *
+ * ```ts
+ * import { PoolStats } from "effect-gpu-pool"
+ *
+ * const counters = new PoolStats.PoolCounters()
+ * counters.hits++
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class PoolCounters {
   /** Blocks kept for reuse. */
-  readonly heldBlocks: number
+  heldBlocks = 0
   /** Blocks leased to a live scope. */
-  readonly activeBlocks: number
+  activeBlocks = 0
   /** Held and active blocks. */
-  readonly managedBlocks: number
+  managedBlocks = 0
   /** Capacity of the held blocks, in bytes. */
-  readonly heldBytes: number
+  heldBytes = 0
   /** Bytes that the active leases asked for; their blocks' capacity is `managedBytes − heldBytes`. */
-  readonly activeBytes: number
+  activeBytes = 0
   /** Capacity of the held and active blocks, in bytes. */
-  readonly managedBytes: number
+  managedBytes = 0
   /** Bytes of driver allocations under way. */
-  readonly pendingBytes: number
+  pendingBytes = 0
   /** The most bytes that active leases asked for at one time. */
-  readonly peakActiveBytes: number
+  peakActiveBytes = 0
   /** The most blocks that were active at one time. */
-  readonly peakActiveBlocks: number
+  peakActiveBlocks = 0
   /** The most bytes that were managed at one time. */
-  readonly peakManagedBytes: number
+  peakManagedBytes = 0
   /** The most blocks that were managed at one time. */
-  readonly peakManagedBlocks: number
+  peakManagedBlocks = 0
   /** Leases served from a held block, borrowed ones included. */
-  readonly hits: number
+  hits = 0
   /** Hits served from another bin than the request's own, mostly a larger one. */
-  readonly borrows: number
+  borrows = 0
   /** Leases that needed the driver. */
-  readonly misses: number
+  misses = 0
   /** Blocks that the driver made for the pool. */
-  readonly driverAllocations: number
+  driverAllocations = 0
   /** Blocks that the pool gave back to the driver. */
-  readonly driverFrees: number
+  driverFrees = 0
   /** Driver errors while a block was released or freed; they cannot fail the scope that closes, so they are counted. */
-  readonly releaseFailures: number
+  releaseFailures = 0
   /** Requests that wait for a release. */
-  readonly waiters: number
+  waiters = 0
   /** Bytes that `BufferPool.reserve` has reserved for running effects, and that they do not use now. */
-  readonly reservedBytes: number
+  reservedBytes = 0
 }
 
 /**
@@ -98,36 +116,14 @@ export const hitRate = (stats: Pick<PoolStats, "hits" | "misses">): number => {
  * @since 0.1.0
  */
 export const sum = (stats: ReadonlyArray<PoolStats>): PoolStats => {
-  const total: Counters = { ...none }
+  const total = { ...none }
   for (const each of stats) {
     for (const counter of names) total[counter] += each[counter]
   }
   return total
 }
 
-type Counters = { -readonly [Counter in keyof PoolStats]: number }
-
-const none: PoolStats = {
-  heldBlocks: 0,
-  activeBlocks: 0,
-  managedBlocks: 0,
-  heldBytes: 0,
-  activeBytes: 0,
-  managedBytes: 0,
-  pendingBytes: 0,
-  peakActiveBytes: 0,
-  peakActiveBlocks: 0,
-  peakManagedBytes: 0,
-  peakManagedBlocks: 0,
-  hits: 0,
-  borrows: 0,
-  misses: 0,
-  driverAllocations: 0,
-  driverFrees: 0,
-  releaseFailures: 0,
-  waiters: 0,
-  reservedBytes: 0
-}
+const none = new PoolCounters()
 
 const names = Object.keys(none) as ReadonlyArray<keyof PoolStats>
 
@@ -168,7 +164,7 @@ export const format = (
  * @since 0.1.0
  */
 export const snapshotOf = (counters: PoolStats): PoolStats => {
-  const snapshot: Counters = { ...none }
+  const snapshot = { ...none }
   for (const counter of names) snapshot[counter] = counters[counter]
   return snapshot
 }

@@ -6,7 +6,7 @@
  */
 import * as BufferRequest from "../../BufferRequest.ts"
 import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
-import type { PoolStats } from "../PoolStats.ts"
+import { PoolCounters, type PoolStats } from "../PoolStats.ts"
 import type { PoolState } from "./PoolState.ts"
 import type { Account, Request, Served } from "./Request.ts"
 import type { Charged, ChargedBudget, Origin } from "./Reservation.ts"
@@ -48,17 +48,7 @@ export class Budget implements Account, ChargedBudget {
   /** Leases that were granted to handlers. */
   #toHandlers = 0
   readonly #state: PoolState
-  readonly #counters = {
-    activeBlocks: 0,
-    activeBytes: 0,
-    managedBytes: 0,
-    peakActiveBytes: 0,
-    peakActiveBlocks: 0,
-    peakManagedBytes: 0,
-    hits: 0,
-    borrows: 0,
-    misses: 0
-  }
+  readonly #counters = new PoolCounters()
 
   constructor(state: PoolState, owner: LimitOwner, limit: number, parent: Budget | undefined, maxBypasses: number) {
     this.queue = new WaitQueue(this, state, maxBypasses)
@@ -75,8 +65,7 @@ export class Budget implements Account, ChargedBudget {
 
   /** The policy's block, or the exact size where that would be over the limit of this or a budget around it. */
   blockSize(blockSize: number, exactSize: number): number {
-    for (const { limit } of this.chain) if (blockSize > limit) return exactSize
-    return blockSize
+    return this.chain.some(({ limit }) => blockSize > limit) ? exactSize : blockSize
   }
 
   charge(bytes: number): void {
@@ -116,11 +105,6 @@ export class Budget implements Account, ChargedBudget {
       managedBlocks: this.#counters.activeBlocks,
       peakManagedBlocks: this.#counters.peakActiveBlocks,
       pendingBytes: this.chargedBytes - this.reservedBytes - this.#counters.managedBytes,
-      heldBlocks: 0,
-      heldBytes: 0,
-      driverAllocations: 0,
-      driverFrees: 0,
-      releaseFailures: 0,
       waiters: this.queue.length,
       reservedBytes: this.reservedBytes
     }
@@ -197,11 +181,9 @@ export class Budget implements Account, ChargedBudget {
   }
 
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
-    const { activeBytes, managedBytes, pendingBytes, reservedBytes } = this.stats()
     const { limit, limitName, owner: { name: limitLabel } } = this
-    const ofLeases = { activeBytes, heldBytes: 0, managedBytes, largestHeldBytes: 0 }
-    const facts = { limit, limitName, limitLabel, ...ofLeases, pendingBytes, reservedBytes }
-    return this.#state.outOfMemory(request, facts, this, waitedMillis, deadlock)
+    const facts = { limit, limitName, limitLabel, largestHeldBytes: 0 }
+    return this.#state.outOfMemory(request, this.stats(), facts, this, waitedMillis, deadlock)
   }
 }
 

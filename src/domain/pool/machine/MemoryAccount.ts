@@ -407,7 +407,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   outOfMemory(request: Request, waitedMillis?: number, deadlock?: ReadonlyArray<WaitingJob>): GpuError {
     const { bytesOfOthers, maxBytes } = this.#outer
     const others = this.#outer === noOuterLimits ? undefined : { shared: { maxBytes, bytesOfOthers } }
-    const facts = { ...this.core.evidence, ...others, limitName: "maxBytes", limitLabel: this.owner.name } as const
-    return this.#state.outOfMemory(request, facts, undefined, waitedMillis, deadlock)
+    const { largestHeld: largestHeldBytes, maxBytes: limit } = this.core
+    const facts = { limit, largestHeldBytes, ...others, limitName: "maxBytes", limitLabel: this.owner.name } as const
+    return this.#state.outOfMemory(request, this.core, facts, undefined, waitedMillis, deadlock)
   }
 }

@@ -8,6 +8,7 @@ import { place } from "../../ErrorStack.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Released, type WaitingJob } from "../../GpuError.ts"
 import type { PoolBlock, PoolCore } from "../PoolCore.ts"
 import type { GaveUp } from "../PoolEvent.ts"
+import type { PoolStats } from "../PoolStats.ts"
 import type { OuterLimits } from "./OuterLimits.ts"
 import type { PoolObserver } from "./PoolObserver.ts"
 import type { Account, Failure, Family, Queue, Request, RequestSource } from "./Request.ts"
@@ -32,20 +33,8 @@ export interface Reusable {
  */
 export type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
-/** What an out-of-memory error says about the account that has no room. */
-type AccountFacts = Pick<
-  OutOfMemory,
-  | "activeBytes"
-  | "heldBytes"
-  | "largestHeldBytes"
-  | "limit"
-  | "limitLabel"
-  | "limitName"
-  | "managedBytes"
-  | "pendingBytes"
-  | "reservedBytes"
-  | "shared"
->
+/** What an out-of-memory error says about the account that has no room, besides its counters. */
+type AccountFacts = Pick<OutOfMemory, "largestHeldBytes" | "limit" | "limitLabel" | "limitName" | "shared">
 
 /**
  * The effects that the machine has on the world, each within its own step.
@@ -121,6 +110,8 @@ export class PoolState<A extends Reusable = Reusable> {
   /** The exclusive sections, once a program has asked for one: see `ExclusiveSections`. */
   sections: Sections | undefined = undefined
   closed = false
+  /** How many requests have waited so far. */
+  arrivals = 0
   /** Bytes that the waiting requests have drawn from their reservations, as their queues last counted them. */
   drawnByWaiting = 0
   /** Why a request may wait no longer; undefined while it may. */
@@ -129,7 +120,6 @@ export class PoolState<A extends Reusable = Reusable> {
   readonly isTooLarge: (request: Request) => boolean
   /** Added to the epoch: a number below 0, for what the ledger counts and the epoch does not. */
   #correction = 0
-  #arrivals = 0
   /** The requests to resume: not empty while a task for them is scheduled. `#resumed` counts those that it has resumed. */
   #answered: Array<Request> = []
   #resumed = 0
@@ -174,15 +164,6 @@ export class PoolState<A extends Reusable = Reusable> {
     this.port.watch()
   }
 
-  /** How many requests have waited so far. */
-  get arrivals(): number {
-    return this.#arrivals
-  }
-
-  nextArrival(): number {
-    return this.#arrivals++
-  }
-
   /** Fails a request that may wait no longer. */
   failEnded(request: Request): boolean {
     const failure = this.whyEnded(request)
@@ -198,9 +179,10 @@ export class PoolState<A extends Reusable = Reusable> {
     this.observer?.gaveUp(request, why)
   }
 
-  /** The error of a request that gets nothing at an account with these facts; `budget` is that account, if it is one. */
+  /** The error of a request that gets nothing at an account with these counters and facts; `budget` is that account, if it is one. */
   outOfMemory(
     request: Request,
+    { activeBytes, heldBytes, managedBytes, pendingBytes, reservedBytes }: PoolStats,
     { limitLabel, ...facts }: AccountFacts,
     budget: ChargedBudget | undefined,
     waitedMillis: number | undefined,
@@ -215,6 +197,11 @@ export class PoolState<A extends Reusable = Reusable> {
         pooled: true,
         ...(limitLabel === undefined ? {} : { limitLabel }),
         ...facts,
+        activeBytes,
+        heldBytes,
+        managedBytes,
+        pendingBytes,
+        reservedBytes,
         stepsTried: [...steps],
         waitedMillis,
         deadlock,

@@ -263,7 +263,7 @@ export class WaitQueue implements Queue {
     request.releaseBeforeWait()
     if (request.queue !== this) {
       request.queue = this
-      request.arrival = this.#state.nextArrival()
+      request.arrival = this.#state.arrivals++
       request.bypasses = 0
       request.isBypassing = false
       request.wasServed = false
