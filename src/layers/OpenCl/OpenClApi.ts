@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { constVoid } from "effect/Function"
 import * as Schema from "effect/Schema"
 import { messageOf } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
@@ -51,17 +50,18 @@ const nativeTypes: { readonly [N in keyof Arguments]: string } = {
 
 type Types = ReadonlyArray<keyof Arguments>
 
-/** A function of OpenCL that returns a `Result`. */
-interface Native<Args extends Types, Result> {
-  readonly args: Args
-  readonly result: string
-  /** Replaces a function that an old loader lacks; it is called with the last argument. */
-  readonly missing?: ((last: unknown) => Result) | undefined
+/** What functions return, by koffi's names. One that runs on a thread of libuv's gives its code to a callback. */
+interface Results {
+  readonly int32_t: number
+  readonly "void*": bigint | null
+  readonly void: void
+  readonly async: void
 }
 
-/** A function that runs on a thread of libuv's. */
-interface Async<Args extends Types> extends Native<Args, number> {
-  readonly async: true
+/** A function of OpenCL. */
+interface Native<Args extends Types, Result extends keyof Results> {
+  readonly args: Args
+  readonly result: Result
 }
 
 type Values<Args extends Types> = { [I in keyof Args]: Arguments[Args[I]] }
@@ -70,38 +70,23 @@ type Values<Args extends Types> = { [I in keyof Args]: Arguments[Args[I]] }
  * The function as koffi binds it. The callback of a call on a thread gets the code; `error` is koffi's own, for results
  * that it cannot convert, and always null for a number. Memory must stay referenced until the callback.
  */
-type Bound<N> = N extends Async<infer Args>
+type Bound<N> = N extends Native<infer Args, "async">
   ? (...args: [...Values<Args>, (error: unknown, code: number) => void]) => void
-  : N extends Native<infer Args, infer Result> ? (...args: Values<Args>) => Result
+  : N extends Native<infer Args, infer Result> ? (...args: Values<Args>) => Results[Result]
   : never
 
-const returning = <Result>(result: string) => <const Args extends Types>(...args: Args): Native<Args, Result> => ({
-  args,
-  result
-})
+const returning = <Result extends keyof Results>(result: Result) =>
+<const Args extends Types>(
+  ...args: Args
+): Native<Args, Result> => ({ args, result })
 
 /** A function that returns a code. */
-const call = returning<number>("int32_t")
-
-const address = returning<bigint | null>(nativeTypes.handle)
+const call = returning("int32_t")
+const address = returning("void*")
+const async = returning("async")
 
 /** A function that returns a new handle, or null with the code in its last argument. */
 const create = <const Args extends Types>(...args: Args) => address(...args, "pointer")
-
-const async = <const Args extends Types>(...args: Args): Async<Args> => ({ ...call(...args), async: true })
-
-const orElse = <Args extends Types, Result>(
-  native: Native<Args, Result>,
-  missing: (last: unknown) => Result
-): Native<Args, Result> => ({ ...native, missing })
-
-const newer = <const Args extends Types>(...args: Args) => orElse(call(...args), () => OpenClCode.invalidOperation)
-
-const newerHandle = <const Args extends Types>(...args: Args) =>
-  orElse(create(...args), (code) => {
-    if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation
-    return null
-  })
 
 const handle = "handle"
 const pointer = "pointer"
@@ -157,26 +142,26 @@ const functions = {
   clEnqueueFillBuffer: call(handle, handle, pointer, size, size, size, ...end),
   clEnqueueMigrateMemObjects: call(handle, uint, pointer, bitfield, ...end),
   /** Shared virtual memory came with OpenCL 2.0: where the loader is older, allocations are null and calls fail. */
-  clSVMAlloc: orElse(address(handle, bitfield, size, uint), () => null),
-  clSVMFree: orElse(returning<void>("void")(handle, handle), constVoid),
-  clEnqueueSVMFree: newer(handle, uint, pointer, pointer, pointer, ...end),
-  clEnqueueSVMMap: newer(handle, uint, bitfield, handle, size, ...end),
-  clEnqueueSVMUnmap: newer(handle, handle, ...end),
+  clSVMAlloc: address(handle, bitfield, size, uint),
+  clSVMFree: returning("void")(handle, handle),
+  clEnqueueSVMFree: call(handle, uint, pointer, pointer, pointer, ...end),
+  clEnqueueSVMMap: call(handle, uint, bitfield, handle, size, ...end),
+  clEnqueueSVMUnmap: call(handle, handle, ...end),
   /** For commands of a program's own. */
-  clEnqueueSVMMemFill: newer(handle, handle, pointer, size, size, ...end),
+  clEnqueueSVMMemFill: call(handle, handle, pointer, size, size, ...end),
   /** For kernels of a program's own. */
-  clSetKernelArgSVMPointer: newer(handle, uint, handle),
+  clSetKernelArgSVMPointer: call(handle, uint, handle),
   clEnqueueMarkerWithWaitList: call(handle, ...end),
   clGetCommandQueueInfo: call(handle, ...info),
   clRetainCommandQueue: call(handle),
   /** The format is a cl_image_format, the description a cl_image_desc. */
-  clCreateImage: newerHandle(handle, bitfield, pointer, pointer, pointer),
+  clCreateImage: create(handle, bitfield, pointer, pointer, pointer),
   clGetSupportedImageFormats: call(handle, bitfield, uint, uint, pointer, pointer),
   clGetImageInfo: call(handle, ...info),
   /** Origins and regions of images are three size_t each, in elements. */
   clEnqueueWriteImage: call(...imageTransfer),
   clEnqueueReadImage: call(...imageTransfer),
-  clEnqueueFillImage: newer(handle, handle, pointer, pointer, pointer, ...end),
+  clEnqueueFillImage: call(handle, handle, pointer, pointer, pointer, ...end),
   /** The origin, the region, and where the row pitch and the slice pitch go. */
   clEnqueueMapImage: create(handle, handle, uint, bitfield, pointer, pointer, pointer, pointer, ...end),
   clEnqueueCopyImage: call(handle, handle, handle, pointer, pointer, pointer, ...end),
@@ -184,7 +169,7 @@ const functions = {
   clEnqueueCopyBufferToImage: call(handle, handle, handle, size, pointer, pointer, ...end),
   clCreateSampler: create(handle, uint, uint, uint),
   /** Of OpenCL 2.0. */
-  clCreateSamplerWithProperties: newerHandle(handle, pointer),
+  clCreateSamplerWithProperties: create(handle, pointer),
   clGetSamplerInfo: call(handle, ...info),
   clRetainSampler: call(handle),
   clReleaseSampler: call(handle),
@@ -295,20 +280,26 @@ const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<Open
 
 const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
   const bound: Record<string, unknown> = {}
-  for (const [name, native] of Object.entries<Native<Types, unknown>>(functions)) {
-    bound[name] = boundTo(library, name, native)
-  }
+  for (const [name, native] of Object.entries(functions)) bound[name] = boundTo(library, name, native)
   return { ...bound as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
 }
 
-const boundTo = (library: Library, name: string, native: Native<Types, unknown>): unknown => {
-  const types = native.args.map((argument) => nativeTypes[argument])
-  if ("async" in native) return library.func(name.slice(0, -"Async".length), native.result, types).async
-  const { missing } = native
-  if (missing === undefined) return library.func(name, native.result, types)
+/**
+ * An old loader lacks functions of later versions of OpenCL. In their place it gets one that returns or stores a code. Every loader
+ * has those that run on a thread.
+ */
+const boundTo = (library: Library, name: string, { args, result }: Native<Types, keyof Results>): unknown => {
+  const types = args.map((argument) => nativeTypes[argument])
+  if (result === "async") return library.func(name.slice(0, -"Async".length), "int32_t", types).async
   try {
-    return library.func(name, native.result, types)
+    return library.func(name, result, types)
   } catch {
-    return (...args: ReadonlyArray<unknown>) => missing(args.at(-1))
+    return (...args: ReadonlyArray<unknown>) => missing(result, args.at(-1))
   }
+}
+
+const missing = (result: keyof Results, code: unknown): number | null => {
+  if (result === "int32_t") return OpenClCode.invalidOperation
+  if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation
+  return null
 }

@@ -19,6 +19,7 @@ import type { SvmAllocation } from "../svm/SvmAllocation.ts"
 
 export class OpenClBuffer extends DeviceBuffer {
   readonly handle: bigint
+  readonly #shared: SvmAllocation | undefined
 
   constructor(
     handle: bigint,
@@ -26,10 +27,12 @@ export class OpenClBuffer extends DeviceBuffer {
     size: number,
     usage: number,
     label: string | undefined,
-    part?: Part | undefined
+    part?: Part | undefined,
+    shared?: SvmAllocation
   ) {
     super(owner, size, usage, label, part)
     this.handle = handle
+    this.#shared = shared
   }
 
   /** @internal */
@@ -40,7 +43,7 @@ export class OpenClBuffer extends DeviceBuffer {
   /** The memory under its cl_mem, where the driver does not free it with the cl_mem. */
   get beneath(): SvmAllocation | undefined {
     const { parent, twin } = this
-    return (twin instanceof OpenClBuffer ? twin.beneath : undefined) ??
+    return this.#shared ?? (twin instanceof OpenClBuffer ? twin.beneath : undefined) ??
       (parent instanceof OpenClBuffer ? parent.beneath : undefined)
   }
 }

@@ -7,7 +7,6 @@ import * as Exit from "effect/Exit"
 import type * as BufferUsage from "../../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
-import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
@@ -28,27 +27,6 @@ export interface SvmKind {
   readonly atomics: boolean
   /** Bytes, a power of two; 0 is the device's own choice. */
   readonly alignment: number
-}
-
-/** A cl_mem over shared virtual memory, which OpenCL allows: so everything that works on buffers works on it. */
-export class SvmBuffer extends OpenClBuffer {
-  readonly #allocation: SvmAllocation
-
-  constructor(
-    memory: bigint,
-    owner: DeviceInfo,
-    size: number,
-    usage: BufferUsage.BufferUsage,
-    label: string | undefined,
-    allocation: SvmAllocation
-  ) {
-    super(memory, owner, size, usage, label)
-    this.#allocation = allocation
-  }
-
-  override get beneath(): SvmAllocation {
-    return this.#allocation
-  }
 }
 
 export class SvmMemory {
@@ -75,14 +53,15 @@ export class SvmMemory {
   }
 
   /**
-   * Makes a buffer on new memory. The caller has checked that the device has the kind, and a buffer of `bytes` bytes.
+   * Makes a buffer on new memory: a cl_mem over it, which OpenCL allows, so that everything that works on buffers works on
+   * it. The caller has checked that the device has the kind, and a buffer of `bytes` bytes.
    */
   createUnsafe(
     bytes: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     kind: SvmKind
-  ): Exit.Exit<SvmBuffer, GpuError> {
+  ): Exit.Exit<OpenClBuffer, GpuError> {
     const { api, context, driverObjects, info, status } = this.device
     // CL_MEM_ALLOC_HOST_PTR is left out: the memory is the host's anyway.
     const address = api.clSVMAlloc(context, kernelAccessFlag(usage) | grainFlags(kind), bytes, kind.alignment)
@@ -95,7 +74,7 @@ export class SvmMemory {
       return Exit.fail(onMemory(status, bytes, { call: "clCreateBuffer", code: this.#code[0]! }))
     }
     const allocation = new SvmAllocation(address, kind.grain, this.#freeUnsafe)
-    const buffer = new SvmBuffer(memory, info, bytes, usage, label, allocation)
+    const buffer = new OpenClBuffer(memory, info, bytes, usage, label, undefined, allocation)
     this.device.adoptUnsafe(buffer)
     return Exit.succeed(buffer)
   }
