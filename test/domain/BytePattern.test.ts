@@ -7,7 +7,7 @@ import { isGpuError } from "../../src/domain/GpuError.ts"
 const bytesOf = (words: ReadonlyArray<number>, length: number): ReadonlyArray<number> => {
   // The target may begin at any byte.
   const target = new Uint8Array(new ArrayBuffer(length + 3), 3)
-  BytePattern.repeat(target, words)
+  BytePattern.repeat(target, new Uint8Array(Uint32Array.from(words).buffer))
   return [...target]
 }
 

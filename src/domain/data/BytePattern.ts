@@ -57,9 +57,8 @@ export const partProblem = (
   )
 }
 
-/** Sets `target` to the words of a pattern, over and over, the last one cut. */
-export const repeat = (target: Uint8Array<ArrayBuffer>, words: ArrayLike<number>): void => {
-  const pattern = new Uint8Array(Uint32Array.from(words).buffer)
+/** Sets `target` to a pattern, over and over, the last one cut. */
+export const repeat = (target: Uint8Array<ArrayBuffer>, pattern: Uint8Array<ArrayBuffer>): void => {
   const [first] = pattern
   if (pattern.every((byte) => byte === first)) {
     target.fill(first!)
@@ -78,9 +77,10 @@ const noWord = (operation: string, pattern: number): GpuError =>
     "Pass the 4 bytes as one number, as 0xff00ff00, or as a typed array, as Float32Array.of(-1)."
   )
 
-const wordsOf = (bytes: Uint8Array<ArrayBuffer>): ReadonlyArray<number> => {
+/** The words of a pattern, of as few bytes as repeat to the same. */
+export const wordsOf = (bytes: Uint8Array<ArrayBuffer>): ReadonlyArray<number> => {
   const repeated = new Uint8Array(Math.max(4, bytes.length))
-  for (let at = 0; at < repeated.length; at += bytes.length) repeated.set(bytes, at)
+  repeat(repeated, bytes)
   const view = new DataView(repeated.buffer)
   const words = Array.from({ length: repeated.length / 4 }, (_, at) => view.getUint32(4 * at, true))
   return words.every((word) => word === words[0]) ? words.slice(0, 1) : words

@@ -24,25 +24,20 @@ export interface HostCommand {
 /** Copies and fills run in pieces of this many bytes, about a millisecond each: a multiple of every pattern's size. */
 export const chunkBytes = 4 * 1024 * 1024
 
-const eachChunk = function*(bytes: number, work: (start: number, end: number) => void): Generator<number, void> {
-  for (let start = 0; start < bytes; start += chunkBytes) {
-    const end = Math.min(bytes, start + chunkBytes)
-    work(start, end)
-    yield (end - start) / chunkBytes
-  }
-}
-
 /** Copies `bytes` bytes from one piece of memory to another. */
-export const copyPieces = (
+export const copyPieces = function*(
   source: ArrayBuffer,
   sourceOffset: number,
   target: ArrayBuffer,
   targetOffset: number,
   bytes: number
-): Generator<number, void> =>
-  eachChunk(bytes, (start, end) => {
-    new Uint8Array(target, targetOffset + start).set(new Uint8Array(source, sourceOffset + start, end - start))
-  })
+): Generator<number, void> {
+  for (let done = 0; done < bytes; done += chunkBytes) {
+    const part = Math.min(chunkBytes, bytes - done)
+    new Uint8Array(target, targetOffset + done).set(new Uint8Array(source, sourceOffset + done, part))
+    yield part / chunkBytes
+  }
+}
 
 /** The cost of a row besides its bytes, as a share of a task. */
 const rowCost = 1 / 16_384
@@ -122,20 +117,6 @@ export const copyRect = (
   pieces: () => copyRectPieces(extent, source, from, target, to)
 })
 
-export const fill = (
-  target: HostBuffer,
-  offset: number,
-  bytes: number,
-  patterns: ReadonlyArray<number>
-): HostCommand => ({
-  label: CommandLabel.fill(bytes, target),
-  buffers: [target],
-  pieces: () =>
-    eachChunk(bytes, (start, end) => {
-      BytePattern.repeat(new Uint8Array(target.memory, target.base + offset + start, end - start), patterns)
-    })
-})
-
 /** The buffers are those of the vectors, and then those of the images. */
 export const dispatch = (
   compiled: HostKernel,
@@ -182,7 +163,7 @@ const timedPieces = function*(
 const patternElements = 4096
 
 /** Keeps `element`: do not change it later. */
-export const fillElements = (
+export const fill = (
   target: HostBuffer,
   extent: Extent,
   place: Place,
@@ -212,6 +193,6 @@ export const fillElements = (
 const patternOf = (element: Uint8Array<ArrayBuffer>, bytes: number): Uint8Array<ArrayBuffer> => {
   const { length } = element
   const pattern = new Uint8Array(length * Math.min(patternElements, Math.ceil(bytes / length)))
-  for (let at = 0; at < pattern.length; at += length) pattern.set(element, at)
+  BytePattern.repeat(pattern, element)
   return pattern
 }

@@ -13,14 +13,13 @@ import * as DriverHint from "../../domain/device/DriverHint.ts"
 import { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { driverError as makeDriverError, type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
 import * as BufferLike from "../../services/buffers/BufferLike.ts"
-import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { TaskQueue } from "../../services/calls/Tasks.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../services/device/DeviceContext.ts"
 import type { DeviceSampler } from "../../services/device/DeviceSampler.ts"
 import type { Delays, Faults } from "./Faults.ts"
 import { HostBuffer, type HostMemory } from "./HostMemory.ts"
-import { HostWorker, immediate } from "./HostWorker.ts"
+import { HostWorker } from "./HostWorker.ts"
 
 /** The failure of a call or command, as a driver would report it. */
 export const driverError = (call: string, log: string, commands: ReadonlyArray<string>): GpuError =>
@@ -98,13 +97,7 @@ export class HostDevice {
   }
 
   /** Waits until what is submitted now has run. */
-  readonly settled: Effect.Effect<void, GpuError> = Effect.callback((resume) => {
-    this.worker.enqueue({
-      ...immediate(() => resume(Exit.void)),
-      abandoned: (error) => resume(Exit.fail(error))
-    })
-    this.worker.run()
-  })
+  readonly settled: Effect.Effect<void, GpuError> = Effect.suspend(() => this.worker.wait(() => Exit.void))
 
   /**
    * Whether commands of earlier owners on further queues may still use a buffer; the first queue then waits for them.
@@ -120,7 +113,8 @@ export class HostDevice {
     usage: BufferUsage,
     label?: string | undefined,
     kind: HostBuffer["kind"] = "buffer"
-  ): Effect.Effect<HostBuffer, GpuError> => this.#afterDelay(() => this.#create(bytes, usage, label, kind))
+  ): Effect.Effect<HostBuffer, GpuError> =>
+    this.#afterDelay(() => this.#create(bytes, kind, () => this.memory.create(this.info, bytes, usage, label)))
 
   readonly createFromHost = (
     data: Uint8Array<ArrayBuffer>,
@@ -129,12 +123,16 @@ export class HostDevice {
     label?: string | undefined,
     kind: HostBuffer["kind"] = "buffer"
   ): Effect.Effect<HostBuffer, GpuError> => {
-    if (mode === "use") return Effect.suspend(() => this.#using(data, usage, label, kind))
     const { byteLength } = data
+    if (mode === "use") {
+      return Effect.suspend(() =>
+        this.#create(data.byteLength, kind, () => HostBuffer.using(this.info, data, usage, label))
+      )
+    }
     // Creates and copies in one step: between two steps the layer may close and free the memory.
     return this.#afterDelay(() => {
       if (data.byteLength !== byteLength) return Exit.fail(driverError("createBuffer", "the data is gone", []))
-      const created = this.#create(byteLength, usage, label, kind)
+      const created = this.#create(byteLength, kind, () => this.memory.create(this.info, byteLength, usage, label))
       if (Exit.isSuccess(created)) new Uint8Array(created.value.memory).set(data)
       return created
     })
@@ -147,18 +145,11 @@ export class HostDevice {
     label?: string | undefined,
     kind: HostBuffer["kind"] = "region"
   ): Exit.Exit<HostBuffer, GpuError> => {
-    if (this.status.error !== undefined) return Exit.fail(this.status.error)
-    const region = (parent as HostBuffer).region(origin, size, usage, label)
-    region.kind = kind
-    this.driverObjects.add(kind)
-    this.#live.add(region)
-    return Exit.succeed(region)
+    return Exit.succeed(this.#add((parent as HostBuffer).region(origin, size, usage, label), kind))
   }
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
-    if (problem !== undefined) return Exit.fail(problem)
     this.operation()
     const fault = this.faults.calls.frees.next()
     this.#destroy(buffer as HostBuffer)
@@ -194,31 +185,9 @@ export class HostDevice {
     })
   }
 
-  #using(
-    data: Uint8Array<ArrayBuffer>,
-    usage: BufferUsage,
-    label: string | undefined,
-    kind: HostBuffer["kind"]
-  ): Exit.Exit<HostBuffer, GpuError> {
-    const problem = this.#allocationProblem(data.byteLength)
-    if (problem !== undefined) return Exit.fail(problem)
-    const buffer = HostBuffer.using(this.info, data, usage, label)
-    buffer.kind = kind
-    return Exit.succeed(this.#add(buffer))
-  }
-
-  #create(
-    bytes: number,
-    usage: BufferUsage,
-    label: string | undefined,
-    kind: HostBuffer["kind"]
-  ): Exit.Exit<HostBuffer, GpuError> {
-    const problem = this.#allocationProblem(bytes)
-    if (problem !== undefined) return Exit.fail(problem)
-    const buffer = this.memory.create(this.info, bytes, usage, label)
-    if (!(buffer instanceof HostBuffer)) return Exit.fail(buffer)
-    buffer.kind = kind
-    return Exit.succeed(this.#add(buffer))
+  #create(bytes: number, kind: HostBuffer["kind"], make: () => HostBuffer | GpuError): Exit.Exit<HostBuffer, GpuError> {
+    const made = this.#allocationProblem(bytes) ?? make()
+    return made instanceof HostBuffer ? Exit.succeed(this.#add(made, kind)) : Exit.fail(made)
   }
 
   /** The planned failure of this allocation, or the loss of the device. */
@@ -230,8 +199,9 @@ export class HostDevice {
     return fault === "DriverError" ? driverError("createBuffer", "a planned fault", []) : undefined
   }
 
-  #add(buffer: HostBuffer): HostBuffer {
-    this.driverObjects.add(buffer.kind)
+  #add(buffer: HostBuffer, kind: HostBuffer["kind"]): HostBuffer {
+    buffer.kind = kind
+    this.driverObjects.add(kind)
     this.#live.add(buffer)
     return buffer
   }

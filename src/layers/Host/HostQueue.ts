@@ -11,7 +11,7 @@ import { messageOf, thrownPlace } from "../../domain/arguments/Format.ts"
 import { allocate } from "../../domain/data/HostData.ts"
 import { byteLength, packed } from "../../domain/data/RectangleRows.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
-import { type GpuError, invalidRequest, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../services/device/QueueDriver.ts"
 import type { CommandMemory } from "../../services/device/queues/MemoryUses.ts"
@@ -20,18 +20,15 @@ import { queueClosed } from "../../services/device/queues/Queue.ts"
 import type { DeviceQueues, OrderedQueue, QueueOrder } from "../../services/device/queues/QueueOrder.ts"
 import * as HostCommand from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
-import { HostKernel } from "./HostKernel.ts"
+import type { HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
-import { HostWorker, immediate, type Job } from "./HostWorker.ts"
+import { HostWorker, immediate } from "./HostWorker.ts"
 import type { HostImage } from "./images/HostImage.ts"
 
 type Driver = QueueDriver["Service"]
 
 /** A command and its planned fault. */
 type Recorded = { readonly command: HostCommand.HostCommand; readonly fault: string | undefined }
-
-/** A fiber that waits for its job in the queue. */
-type Waiter<A> = { readonly resume: (result: Effect.Effect<A, GpuError>) => void; interrupted: boolean }
 
 /** A fiber that waits until the first `position` commands have ended. */
 type PositionWaiter = { readonly position: number; readonly done: () => void }
@@ -119,36 +116,29 @@ export class HostQueue implements Driver, OrderedQueue {
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
     this.fillWideUnsafe(target, offset, bytes, [pattern])
 
-  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) =>
-    this.recordUnsafe("CommandQueue.fill", HostCommand.fill(own(target), offset, bytes, patterns))
+  readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
+    const extent = [bytes, 1, 1] as const
+    const element = new Uint8Array(Uint32Array.from(patterns).buffer)
+    const place = { ...packed(extent), offset }
+    return this.recordUnsafe("CommandQueue.fill", HostCommand.fill(own(target), extent, place, element))
+  }
 
   readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
     const { compiled, images, vectors } = dispatch
-    if (!(compiled instanceof HostKernel)) {
-      return Exit.fail(invalidRequest(
-        "CommandQueue.dispatch",
-        `kernel "${compiled.kernel.name}" was compiled for another backend`,
-        "Take it from the KernelCache of this device."
-      ))
-    }
     const buffers = [
       ...vectors.map(({ buffer }) => own(buffer)),
       ...images.map((image) => (image as HostImage).buffer)
     ]
     return this.recordUnsafe(
       "CommandQueue.dispatch",
-      HostCommand.dispatch(compiled, dispatch, buffers, this.#running)
+      HostCommand.dispatch(compiled as HostKernel, dispatch, buffers, this.#running)
     )
   }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
-    if (this.#recorded.length === 0) return Exit.void
-    const lost = this.#status.error
-    return lost === undefined ? this.#flushRecorded() : Exit.fail(lost)
-  }
-
-  #flushRecorded(): Exit.Exit<void, GpuError> {
     const batch = this.#recorded
+    if (batch.length === 0) return Exit.void
+    if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     this.#recorded = []
     if (batch.some(({ command }) => command.buffers.some((buffer) => buffer.destroyed))) this.#refuse(batch)
     else for (const recorded of batch) this.#submit(recorded)
@@ -215,12 +205,8 @@ export class HostQueue implements Driver, OrderedQueue {
   }
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
-    this.#await<void>((waiter) =>
-      this.#operationAfterFlush() ?? immediate(() => {
-        this.#device.memory.settle()
-        if (!waiter.interrupted) waiter.resume(this.#status.error ?? this.#takeFailures() ?? Exit.void)
-      })
-    )
+    this.#operationAfterFlush() ??
+      this.#worker.wait(() => this.#status.error ?? this.#takeFailures() ?? Exit.void, this.#settle)
   )
 
   /** Host and device have the same memory. */
@@ -239,13 +225,10 @@ export class HostQueue implements Driver, OrderedQueue {
 
   /** Frees memory in the order of the first queue. */
   readonly #settled: Effect.Effect<void, GpuError> = Effect.suspend(() =>
-    this.#await<void>((waiter) =>
-      this.#operation() ?? immediate(() => {
-        this.#device.memory.settle()
-        waiter.resume(Exit.void)
-      })
-    )
+    this.#operation() ?? this.#worker.wait(() => Exit.void, this.#settle)
   )
+
+  readonly #settle = (): void => this.#device.memory.settle()
 
   /** The device may have been lost before the result arrived. */
   readonly #alive: Effect.Effect<void, GpuError> = Effect.suspend(() => this.#status.error ?? Effect.void)
@@ -395,8 +378,12 @@ export class HostQueue implements Driver, OrderedQueue {
     return this.#status.error ?? this.#device.operation()
   }
 
-  /** The bytes are copied at the read's place in the queue; a free of the memory comes later in the queue. */
+  /**
+   * The bytes are copied at the read's place in the queue; a free of the memory comes later in the queue. A read that is
+   * cancelled stays in the queue and leaves the failures to other fibers.
+   */
   #readUnsafe(source: DeviceBuffer, bytes: number, copy: Reading, answer: ReadAnswer): () => void {
+    const buffer = own(source)
     const delay = this.#device.delay("reads")
     const delayed: ReadAnswer = (result) =>
       answer(
@@ -404,36 +391,20 @@ export class HostQueue implements Driver, OrderedQueue {
           result :
           Effect.tap(result, () => Effect.timeoutOrElse(this.#lost, { duration: delay, orElse: () => this.#alive }))
       )
-    return this.#begin<ArrayBuffer>((waiter) => {
-      const buffer = own(source)
-      const problem = this.#device.problem("CommandQueue.read", [buffer])
-      if (problem !== undefined) return problem
-      this.#device.faults.calls.reads.next()
-      const lost = this.#operationAfterFlush()
-      if (lost !== undefined) return lost
-      const ordered = this.#inOrder({ buffers: [buffer] })
-      // This fails only when the device is lost or the queue has ended.
-      if (Exit.isFailure(ordered)) return this.#status.error!
-      const job = this.#readJob(waiter, bytes, (result) => copy(buffer, result))
-      this.#submitted += 1
-      this.#noteUse({ buffers: [buffer] })
-      return job
-    }, delayed)
-  }
-
-  #readJob(
-    waiter: Waiter<ArrayBuffer>,
-    bytes: number,
-    copy: (result: ArrayBuffer) => Generator<number, void>
-  ): Job {
+    const problem = this.#readProblem(buffer)
+    if (problem !== undefined) {
+      delayed(problem)
+      return constVoid
+    }
+    let isCancelled = false
     let result: ArrayBuffer | GpuError | undefined
     const start = () => {
-      if (!waiter.interrupted) result = this.#takeFailures() ?? allocate(bytes) ?? outOfMemory(bytes)
+      if (!isCancelled) result = this.#takeFailures() ?? allocate(bytes) ?? outOfMemory(bytes)
     }
     const pieces = function*() {
       start()
       try {
-        if (result instanceof ArrayBuffer) yield* copy(result)
+        if (result instanceof ArrayBuffer) yield* copy(buffer, result)
       } catch (cause) {
         result = driverError("read", messageOf(cause), [])
       }
@@ -441,30 +412,25 @@ export class HostQueue implements Driver, OrderedQueue {
     const finished = () => {
       this.#commandsEnded(1)
       const ended = this.#status.error ?? result
-      if (ended !== undefined) waiter.resume(isGpuError(ended) ? ended : Exit.succeed(ended))
+      if (ended !== undefined) delayed(isGpuError(ended) ? ended : Exit.succeed(ended))
     }
-    return { pieces: pieces(), finished }
-  }
-
-  #await<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError): Effect.Effect<A, GpuError> {
-    return Effect.callback<A, GpuError>((resume) => Effect.sync(this.#begin(makeJob, resume)))
-  }
-
-  /**
-   * Waits for a job's place in the queue. It is created and queued in one step, so that the device cannot be lost
-   * between the two. When the fiber is interrupted, its job stays in the queue and leaves the failures to other fibers.
-   */
-  #begin<A>(makeJob: (waiter: Waiter<A>) => Job | GpuError, resume: Waiter<A>["resume"]): () => void {
-    const waiter: Waiter<A> = { resume, interrupted: false }
-    const job = makeJob(waiter)
-    if (isGpuError(job)) resume(job)
-    else {
-      this.#worker.enqueue({ ...job, abandoned: (error) => resume(Exit.fail(error)) })
-      this.#worker.run()
-    }
+    this.#submitted += 1
+    this.#noteUse({ buffers: [buffer] })
+    this.#worker.enqueue({ pieces: pieces(), finished, abandoned: (error) => delayed(Exit.fail(error)) })
+    this.#worker.run()
     return () => {
-      waiter.interrupted = true
+      isCancelled = true
     }
+  }
+
+  #readProblem(buffer: HostBuffer): GpuError | undefined {
+    const problem = this.#device.problem("CommandQueue.read", [buffer])
+    if (problem !== undefined) return problem
+    this.#device.faults.calls.reads.next()
+    const lost = this.#operationAfterFlush()
+    if (lost !== undefined) return lost
+    // This fails only when the device is lost or the queue has ended.
+    return Exit.isFailure(this.#inOrder({ buffers: [buffer] })) ? this.#status.error : undefined
   }
 }
 

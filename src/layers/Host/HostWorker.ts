@@ -3,6 +3,9 @@
  *
  * @internal
  */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { TaskQueue } from "../../services/calls/Tasks.ts"
 
@@ -66,6 +69,25 @@ export class HostWorker {
     if (this.#next === undefined) return
     this.#scheduled = true
     this.#runLater(this.#continue)
+  }
+
+  /**
+   * Waits for its place in the queue, calls `ended` there, and gives the answer of the same step. Fails when the device is lost
+   * before. When the fiber is interrupted, its place stays in the queue, and there is no answer.
+   */
+  wait(answer: () => Effect.Effect<void, GpuError>, ended: () => void = constVoid): Effect.Effect<void, GpuError> {
+    return Effect.callback((resume) => {
+      let isInterrupted = false
+      const finished = () => {
+        ended()
+        if (!isInterrupted) resume(answer())
+      }
+      this.enqueue({ ...immediate(finished), abandoned: (error) => resume(Exit.fail(error)) })
+      this.run()
+      return Effect.sync(() => {
+        isInterrupted = true
+      })
+    })
   }
 
   /** Drops the jobs that have not ended, and calls their `abandoned`. */

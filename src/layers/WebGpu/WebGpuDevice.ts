@@ -12,7 +12,6 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
-import * as BufferProblems from "../../services/buffers/BufferProblems.ts"
 import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { driverError, thrown } from "./commands/ErrorScopes.ts"
@@ -72,7 +71,6 @@ export class WebGpuDevice {
       )
 
   readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (part, size, usage, label) => {
-    if (this.status.error !== undefined) return Exit.fail(this.status.error)
     const parent = part.parent as WebGpuBuffer
     const region = new WebGpuBuffer(this.info, size, usage, label, parent.gpu, { part })
     parent.regions += 1
@@ -95,9 +93,6 @@ export class WebGpuDevice {
   }
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
-    if (buffer.destroyed) return Exit.void
-    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
-    if (problem !== undefined) return Exit.fail(problem)
     try {
       this.#destroy(buffer as WebGpuBuffer)
       return Exit.void

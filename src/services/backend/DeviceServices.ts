@@ -14,6 +14,7 @@ import { constVoid } from "effect/Function"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import * as BufferProblems from "../buffers/BufferProblems.ts"
 import * as LazyModule from "../calls/LazyModule.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
@@ -143,9 +144,9 @@ const imageOperations = [
   "largest"
 ] as const
 
-/** Programs can call the device's `createBuffer` themselves, so its arguments are checked here. */
+/** Programs can call the device themselves, so what every backend needs to be sure of is checked here. */
 const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {
-  const { createFromHost, createRegionUnsafe, destroyBufferUnsafe, driverObjects, info, status } = device
+  const { createFromHost, driverObjects, info, status } = device
   return {
     info,
     status,
@@ -156,7 +157,12 @@ const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service
           device.createBuffer(bytes, usage, label)
       ),
     createFromHost,
-    createRegionUnsafe,
-    destroyBufferUnsafe
+    createRegionUnsafe: (part, size, usage, label) =>
+      status.error === undefined ? device.createRegionUnsafe(part, size, usage, label) : Exit.fail(status.error),
+    destroyBufferUnsafe: (buffer) => {
+      if (buffer.destroyed) return Exit.void
+      const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, info)
+      return problem === undefined ? device.destroyBufferUnsafe(buffer) : Exit.fail(problem)
+    }
   }
 }

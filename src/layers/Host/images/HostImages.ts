@@ -15,7 +15,7 @@ import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageKind, ImageOrigin, ImageRegion, ImageShape } from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
-import { fillElements } from "../HostCommand.ts"
+import * as HostCommand from "../HostCommand.ts"
 import type { HostDevice } from "../HostDevice.ts"
 import type { HostQueue } from "../HostQueue.ts"
 import { HostImage, HostSampler } from "./HostImage.ts"
@@ -93,7 +93,7 @@ export class HostImages implements Driver {
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) =>
     this.#queue.recordUnsafe(
       "Images.fill",
-      fillElements(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
+      HostCommand.fill(bufferOf(target), extentOf(target, region), placeOf(target, region.origin), element)
     )
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>

@@ -431,7 +431,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   /** OpenCL 1.1 cannot fill: the pattern is written, piece by piece from the same memory. */
   #fillByWriting(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     const memory = new ArrayBuffer(Math.min(bytes, patternBytes))
-    BytePattern.repeat(new Uint8Array(memory), words)
+    BytePattern.repeat(new Uint8Array(memory), new Uint8Array(words.buffer))
     for (let done = 0; done < bytes; done += memory.byteLength) {
       const part = Math.min(memory.byteLength, bytes - done)
       const exit = this.#write(target, offset + done, memory, part, CommandLabel.fill(part, target))

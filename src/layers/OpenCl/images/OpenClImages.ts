@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import { allocate } from "../../../domain/data/HostData.ts"
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, limitExceeded, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
@@ -396,8 +397,7 @@ export class OpenClImages implements Driver {
     const rows = Math.min(height, Math.max(1, Math.floor(patternBytes / rowBytes)))
     const memory = allocate(rows * rowBytes)
     if (memory === undefined) return Exit.fail(outOfMemory(rows * rowBytes))
-    const pattern = new Uint8Array(memory)
-    for (let at = 0; at < pattern.length; at += element.length) pattern.set(element, at)
+    BytePattern.repeat(new Uint8Array(memory), element)
     for (let slice = 0; slice < slices; slice++) {
       for (let row = 0; row < height; row += rows) {
         const part = {

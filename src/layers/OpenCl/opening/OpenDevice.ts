@@ -15,7 +15,6 @@ import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { ProbedDevice } from "../../../domain/GpuError.ts"
-import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import * as KnownQueues from "../../../services/device/queues/KnownQueues.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
@@ -101,25 +100,18 @@ export class OpenDevice {
   }
 
   readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
-    Effect.suspend(() => {
-      if (this.status.error !== undefined) return this.status.error
-      const flags = memoryFlags(this.driverUsage(usage), this.hostMemoryFlag)
-      const memory = this.api.clCreateBuffer(this.context, flags, bytes, null, this.#code)
-      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
-      return Exit.succeed(this.#add(new OpenClBuffer(memory, this.info, bytes, usage, label)))
-    })
+    Effect.suspend(() =>
+      this.#create(memoryFlags(this.driverUsage(usage), this.hostMemoryFlag), bytes, null, usage, label)
+    )
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     Effect.suspend(() => {
-      const bytes = data.byteLength
-      const problem = this.status.error ?? BufferRequest.problem("DeviceContext.createFromHost", bytes, usage, label)
+      const problem = BufferRequest.problem("DeviceContext.createFromHost", data.byteLength, usage, label)
       if (problem !== undefined) return problem
       const flags = hostFlags(this.driverUsage(usage), mode, this.hostMemoryFlag)
-      const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
-      if (memory === null) return this.#notCreated(bytes, this.#code[0]!)
-      const buffer = new OpenClBuffer(memory, this.info, bytes, usage, label)
-      if (mode === "use") buffer.pinned = data
-      return Exit.succeed(this.#add(buffer))
+      const created = this.#create(flags, data.byteLength, data, usage, label)
+      if (Exit.isSuccess(created) && mode === "use") created.value.pinned = data
+      return created
     })
 
   readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (
@@ -128,7 +120,6 @@ export class OpenDevice {
     usage,
     label
   ) => {
-    if (this.status.error !== undefined) return Exit.fail(this.status.error)
     this.#region[0] = BigInt(origin)
     this.#region[1] = BigInt(size)
     const memory = this.api.clCreateSubBuffer(
@@ -171,23 +162,33 @@ export class OpenDevice {
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
     if (buffer.destroyed) return Exit.void
-    const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, this.info)
-    return problem === undefined ? this.#destroy(buffer as OpenClBuffer) : Exit.fail(problem)
-  }
-
-  #destroy(buffer: OpenClBuffer): Exit.Exit<void, GpuError> {
-    const released = this.#buffers.releaseUnsafe(buffer)
-    return Exit.isFailure(released) ? released : buffer.beneath?.releaseUnsafe() ?? Exit.void
+    const own = buffer as OpenClBuffer
+    const released = this.#buffers.releaseUnsafe(own)
+    return Exit.isFailure(released) ? released : own.beneath?.releaseUnsafe() ?? Exit.void
   }
 
   /** Releases everything. The queue must be idle, and no fiber may wait for it. */
   close(): void {
     for (const release of this.beforeBuffers) release()
-    this.#buffers.close((buffer) => this.#destroy(buffer))
+    this.#buffers.close(this.destroyBufferUnsafe)
     for (const release of this.atClose) release()
     this.closed = true
     if (this.api.clReleaseCommandQueue(this.queue) === OpenClCode.success) this.driverObjects.remove("queue")
     if (this.api.clReleaseContext(this.context) === OpenClCode.success) this.driverObjects.remove("context")
+  }
+
+  #create(
+    flags: number,
+    bytes: number,
+    data: Uint8Array<ArrayBuffer> | null,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined
+  ): Exit.Exit<OpenClBuffer, GpuError> {
+    if (this.status.error !== undefined) return Exit.fail(this.status.error)
+    const memory = this.api.clCreateBuffer(this.context, flags, bytes, data, this.#code)
+    return memory === null
+      ? Exit.fail(this.#notCreated(bytes, this.#code[0]!))
+      : Exit.succeed(this.#add(new OpenClBuffer(memory, this.info, bytes, usage, label)))
   }
 
   #add(buffer: OpenClBuffer): OpenClBuffer {

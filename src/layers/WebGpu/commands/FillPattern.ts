@@ -49,7 +49,9 @@ export class FillPattern {
     let size = smallest
     while (size < enough) size *= 2
     const buffer = this.#atLeast(size)
-    this.#opened.device.queue.writeBuffer(buffer, 0, repeated(words, size))
+    const data = new Uint8Array(size)
+    BytePattern.repeat(data, new Uint8Array(Uint32Array.from(words).buffer))
+    this.#opened.device.queue.writeBuffer(buffer, 0, data)
     this.#words = words
     this.#filled = size
   }
@@ -77,9 +79,3 @@ export class FillPattern {
 }
 
 const wanted = (bytes: number, least: number): number => Math.min(bytes, Math.max(least, largest))
-
-const repeated = (words: Words, bytes: number): Uint8Array<ArrayBuffer> => {
-  const data = new Uint8Array(bytes)
-  BytePattern.repeat(data, words)
-  return data
-}

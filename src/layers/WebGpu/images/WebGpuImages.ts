@@ -7,6 +7,7 @@ import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
+import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import { type GpuError, isGpuError, limitExceeded, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../../domain/images/ImageShape.ts"
@@ -16,7 +17,6 @@ import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { driverError, inScopes, thrown } from "../commands/ErrorScopes.ts"
-import type { Words } from "../commands/FillPattern.ts"
 import * as Readback from "../commands/Readback.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
 import { CreatedMemory } from "../CreatedMemory.ts"
@@ -125,7 +125,7 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
     const pitch = TextureRows.alignedRow(TextureCommands.rowBytesOf(target, region))
-    const pattern = this.#queue.pattern(wordsOf(element), pitch * rowsOf(region), pitch)
+    const pattern = this.#queue.pattern(BytePattern.wordsOf(element), pitch * rowsOf(region), pitch)
     if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
     if (pattern.value === undefined) return Exit.void
     return this.#queue.record(TextureCommands.fill(target, region, pitch, pattern.value))
@@ -219,14 +219,6 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     image.gpu.destroy()
     this.#memory.remove(ImageFormat.imageBytes(image.format, image.shape), true)
   }
-}
-
-/** The element repeated to 16 bytes, a multiple of every element's size. */
-const wordsOf = (element: Uint8Array<ArrayBuffer>): Words => {
-  const bytes = new Uint8Array(16)
-  for (let at = 0; at < bytes.length; at += element.length) bytes.set(element, at)
-  const view = new DataView(bytes.buffer)
-  return [view.getUint32(0, true), view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)]
 }
 
 const noTexture = (operation: string, { format, shape }: ImageDescription): GpuError =>
