@@ -35,7 +35,7 @@ import type { QueueDriver } from "../device/QueueDriver.ts"
 import type * as Accessors from "../pool/Accessors.ts"
 import * as BoundAccessors from "../pool/BoundAccessors.ts"
 import type { DeviceMemory } from "../pool/DeviceMemory.ts"
-import type { JointRequests, Want } from "../pool/JointRequests.ts"
+import type { JointRequests } from "../pool/JointRequests.ts"
 import { openShared } from "../pool/OpenShared.ts"
 import {
   controlsOf,
@@ -47,7 +47,7 @@ import {
   type PoolControls,
   shownAsPool
 } from "../pool/Pool.ts"
-import { notInSmallPools, PoolRequests } from "../pool/PoolRequests.ts"
+import { notInSmallPools, PoolRequests, type Want } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"

@@ -20,17 +20,11 @@ import { CurrentReservations, CurrentSection } from "./CurrentReservations.ts"
 import { InHandler, isWithin } from "./Handlers.ts"
 import { LeaseRequest } from "./LeaseRequest.ts"
 import type { AnyFiber } from "./Operation.ts"
-import { PoolRequests, type Terms } from "./PoolRequests.ts"
+import { PoolRequests, type Terms, type Want } from "./PoolRequests.ts"
 import { endingOf, perform, run } from "./RequestRun.ts"
 
 /** How many leases of an `allocateAll` may be hits in one step. For more, their bytes are reserved first. */
 const mostHitTogether = 16
-
-/** One of several leases that a program asks for together. */
-export interface Want<W> {
-  readonly size: number
-  readonly wanted: W
-}
 
 /** Leases that a program gets all or none of. */
 interface WantedTogether<W, L> {
@@ -169,7 +163,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     const label = options?.label ?? this.label
     let bytes = 0
     for (const { size, wanted } of wants) {
-      const problem = this.problem(fiber, size, wanted, label, options)
+      const problem = this.problem(fiber, { size, wanted, options }, label)
       if (problem !== undefined) return problem
       bytes += this.source.exactSize(size)
     }
@@ -186,7 +180,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     if (isGpuError(waitPolicy)) return waitPolicy
     if (list.closed) return this.scopeClosed(where, wants[0]!.size, label)
     for (const { size, wanted } of wants) {
-      const hit = this.hit(list, size, wanted, label, options)!
+      const hit = this.hit(list, { size, wanted, options }, label)!
       if (list.scope === undefined) hit.borrowerId = fiber.id
       granted.push(hit)
     }
@@ -209,7 +203,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     const attempt = Effect.suspend(() =>
       Effect.forEach(
         wants,
-        ({ size, wanted }) => requests.acquire(list, fiber, size, wanted, label, { callSite: options?.callSite }),
+        (want) => requests.acquire(list, fiber, { ...want, options: { callSite: options?.callSite } }, label),
         { discard: true }
       )
     )

@@ -41,6 +41,17 @@ export interface Terms {
   readonly collect?: Array<Lease> | undefined
 }
 
+/** What a program asks for: the bytes, and what its source needs besides. */
+export interface Want<W> {
+  readonly size: number
+  readonly wanted: W
+}
+
+/** One call for a lease. */
+interface Call<W> extends Want<W> {
+  readonly options: RequestOptions | undefined
+}
+
 export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   readonly pool: PoolRuntime
   readonly source: PoolSource<W, V, L>
@@ -49,7 +60,6 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   readonly budget: Budget | undefined
   protected readonly leases: LeaseTable
   protected readonly allocating: string
-  protected readonly using: string
   /** Whether a hit needs nothing else: no budget, no reservation and no clearing. */
   private readonly isPlain: boolean
   private readonly largest: number
@@ -62,7 +72,6 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     this.budget = budget
     this.leases = pool.leases
     this.allocating = `${source.service}.allocate`
-    this.using = `${source.service}.use`
     this.isPlain = budget === undefined && terms.from === undefined && !source.clears
     this.largest = source.largest
   }
@@ -91,17 +100,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** What an {@link Allocation} does in its step. */
-  acquireIn(
-    fiber: AnyFiber,
-    size: number,
-    wanted: W,
-    options: RequestOptions | undefined
-  ): Effect.Effect<L, GpuError> {
-    const label = options?.label ?? this.label
-    const problem = this.problem(fiber, size, wanted, label, options)
+  acquireIn(fiber: AnyFiber, call: Call<W>): Effect.Effect<L, GpuError> {
+    const label = call.options?.label ?? this.label
+    const problem = this.problem(fiber, call, label)
     if (problem !== undefined) return problem
     const list = this.leases.listOf(Context.getUnsafe(fiber.context, Scope.Scope), fiber.id, false)
-    return this.acquire(list, fiber, size, wanted, label, options)
+    return this.acquire(list, fiber, call, label)
   }
 
   use<A, E, R>(
@@ -115,11 +119,10 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
 
   /** What a {@link Use} does in its first step. */
   lend<A, E, R>(fiber: AnyFiber, use: Use<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    const { options, size, wanted } = use
-    const label = options?.label ?? this.label
-    const problem = this.problem(fiber, size, wanted, label, options)
+    const label = use.options?.label ?? this.label
+    const problem = this.problem(fiber, use, label)
     if (problem !== undefined) return problem
-    const loan = new Loan(this, use, label)
+    const loan = new Loan(use, label)
     // The loan takes the block after the finalizer is on the fiber's stack, so no interruption can lose it.
     return Effect.onExitPrimitive(loan, (exit) => {
       this.#endLoan(loan, exit)
@@ -129,32 +132,30 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
 
   /** What a {@link Loan} does in its step. */
   takeLoan<A, E, R>(fiber: AnyFiber, loan: Loan<W, V, L, A, E, R>): Effect.Effect<A, E | GpuError, R> {
-    const { label, use: { f, options, size, wanted } } = loan
-    const hit = this.hit(this.leases.loans, size, wanted, label, options)
+    const { label, use } = loan
+    const hit = this.hit(this.leases.loans, use, label)
     if (hit !== undefined) {
       loan.hit = hit
       hit.borrowerId = fiber.id
-      return f(hit)
+      return use.f(hit)
     }
-    const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
+    const request = this.request(this.leases.loans, fiber, use, label)
     if (!(request instanceof LeaseRequest)) return request
     loan.request = request
-    return run(this.pool, request, f)
+    return run(this.pool, request, use.f)
   }
 
   protected acquire(
     list: LeaseList,
     fiber: AnyFiber,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
+    call: Call<W>,
+    label: string | undefined
   ): Effect.Effect<L, GpuError> {
-    if (list.closed) return this.scopeClosed(this.allocating, size, label)
-    const hit = this.hit(list, size, wanted, label, options)
+    if (list.closed) return this.scopeClosed(this.allocating, call.size, label)
+    const hit = this.hit(list, call, label)
     if (hit !== undefined) return Exit.succeed(hit)
     list.isKept = true
-    const request = this.request(list, fiber, size, wanted, label, options)
+    const request = this.request(list, fiber, call, label)
     return request instanceof LeaseRequest ? this.#lease(request) : request
   }
 
@@ -163,14 +164,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** A whole hit, in one step, which makes only the lease. Pools that clear, and budgets, need a request object. */
-  protected hit(
-    list: LeaseList,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
-  ): L | undefined {
-    if (size === 0) return this.#empty(list, wanted, label, options)
+  protected hit(list: LeaseList, call: Call<W>, label: string | undefined): L | undefined {
+    const { options, size, wanted } = call
+    if (size === 0) return this.#empty(list, call, label)
     if (!this.mayHit) return undefined
     const { pool, pool: { machine }, source } = this
     const blockSize = machine.hitSize(source, size)
@@ -185,19 +181,12 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   #tellHit(events: Publisher, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
-    const waitPolicy = options === undefined ? this.terms.waitPolicy : this.#waitPolicyOf(options)
+    const given = this.waitPolicyOf(this.allocating, options)
+    const waitPolicy = isGpuError(given) ? this.terms.waitPolicy : given
     events.hit(nextNumber(), lease, isOwn ? "held" : "borrowed", this.source, waitPolicy)
   }
 
-  /** The wait policy of a hit, which only subscribers need. */
-  #waitPolicyOf(options: RequestOptions): WaitPolicy {
-    const { waitPolicy: without } = this.terms
-    if (options.onExhausted === undefined && options.waitAtMost === undefined) return without
-    const waitPolicy = waitPolicyOf(this.allocating, options, without)
-    return isGpuError(waitPolicy) ? without : waitPolicy
-  }
-
-  #empty(list: LeaseList, wanted: W, label: string | undefined, options: RequestOptions | undefined): L {
+  #empty(list: LeaseList, { options, wanted }: Call<W>, label: string | undefined): L {
     const lease = this.leases.grant(this.source, list, undefined, 0, wanted, label)
     CallSite.note(lease, options?.callSite)
     if (this.budget !== undefined) lease.account = new LeaseCharge(this.budget, undefined, 0)
@@ -231,26 +220,24 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   /** Kept short for valid requests, which are nearly all. */
   protected problem(
     fiber: AnyFiber,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
+    call: Call<W>,
+    label: string | undefined
   ): Effect.Effect<never, GpuError> | undefined {
+    const { size } = call
     return !this.source.closed && this.pool.status.error === undefined &&
         Number.isInteger(size) && size >= 0 && this.mayFit(size) &&
-        this.source.isUsual(wanted) && Label.isLabel(label)
+        this.source.isUsual(call.wanted) && Label.isLabel(label)
       ? undefined
-      : this.reason(fiber, size, wanted, label, options)
+      : this.reason(fiber, call, label)
   }
 
   private reason(
     fiber: AnyFiber,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
+    call: Call<W>,
+    label: string | undefined
   ): Effect.Effect<never, GpuError> | undefined {
     const { pool, source } = this
+    const { options, size, wanted } = call
     const operation = this.allocating
     if (!source.closed && pool.status.error !== undefined) return pool.status.error
     const problem = source.closed
@@ -258,7 +245,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       : source.problem(operation, size, wanted, label)
     if (problem !== undefined) return place(problem, operation, options?.callSite)
     if (this.mayFit(size)) return undefined
-    const request = this.request(this.leases.loans, fiber, size, wanted, label, options)
+    const request = this.request(this.leases.loans, fiber, call, label)
     return request instanceof LeaseRequest ? undefined : request
   }
 
@@ -269,10 +256,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   protected request(
     list: LeaseList,
     fiber: AnyFiber,
-    size: number,
-    wanted: W,
-    label: string | undefined,
-    options: RequestOptions | undefined
+    { options, size, wanted }: Call<W>,
+    label: string | undefined
   ): LeaseRequest<L> | Effect.Effect<never, GpuError> {
     const { budget, source, terms: { collect } } = this
     const operation = this.allocating
@@ -367,7 +352,7 @@ class Allocation<W, V extends Leasable, L extends Lease<V>> extends Effectable.C
   }
 
   asEffect(): Effect.Effect<L, GpuError> {
-    return this.requests.acquireIn(Fiber.getCurrent()!, this.size, this.wanted, this.options)
+    return this.requests.acquireIn(Fiber.getCurrent()!, this)
   }
 }
 
@@ -401,15 +386,13 @@ class Use<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectable
 
 /** One run of a {@link Use}. */
 class Loan<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectable.Class<A, E | GpuError, R> {
-  declare readonly requests: PoolRequests<W, V, L>
   declare readonly use: Use<W, V, L, A, E, R>
   declare readonly label: string | undefined
   declare hit: L | undefined
   declare request: LeaseRequest<L> | undefined
 
-  constructor(requests: PoolRequests<W, V, L>, use: Use<W, V, L, A, E, R>, label: string | undefined) {
+  constructor(use: Use<W, V, L, A, E, R>, label: string | undefined) {
     super()
-    this.requests = requests
     this.use = use
     this.label = label
     this.hit = undefined
@@ -417,7 +400,7 @@ class Loan<W, V extends Leasable, L extends Lease<V>, A, E, R> extends Effectabl
   }
 
   asEffect(): Effect.Effect<A, E | GpuError, R> {
-    return this.requests.takeLoan(Fiber.getCurrent()!, this)
+    return this.use.requests.takeLoan(Fiber.getCurrent()!, this)
   }
 }
 
