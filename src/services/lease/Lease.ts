@@ -157,6 +157,11 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
     this.sequence = sequence
   }
 
+  /** @internal */
+  get hasEnded(): boolean {
+    return this.list === undefined
+  }
+
   /** The name of its kind in errors; `undefined` for a buffer. */
   abstract get what(): Released["what"]
 
@@ -186,7 +191,7 @@ export abstract class Lease<V extends Leasable = Leasable> implements Equal.Equa
  * @category predicates
  * @since 0.1.0
  */
-export const isLive = (lease: Lease): boolean => lease.list !== undefined
+export const isLive = (lease: Lease): boolean => !lease.hasEnded
 
 /**
  * Ends the lease before its scope closes, and leaves nothing behind in the scope. A second call fails with Released.

@@ -12,6 +12,8 @@ import type { WaitingJob } from "../../domain/GpuError.ts"
 import { type Deadlocks, having, type StuckJob } from "../../domain/pool/machine/Deadlock.ts"
 import { HoldingJobs } from "../../domain/pool/machine/HoldingJobs.ts"
 import type { Queue } from "../../domain/pool/machine/Request.ts"
+import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
+import type { Lease } from "../lease/Lease.ts"
 import type { Seen } from "./DeadlockMarks.ts"
 import { deadlocksIn, type HoldingAtLook, type QueueAtLook, type WaitingAtLook, type Watched } from "./DeadlockView.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -79,6 +81,9 @@ const end = (found: Found, stuck: ReadonlyArray<WaitingAtLook>): void => {
   for (const [{ queue: { inputs }, request }, named] of errors) inputs.failDeadlocked(request, named)
 }
 
+/** Works without the class, which is in the part of the library that is loaded at once. */
+const isReservation = (kept: Lease | Reservation): kept is Reservation => "isOpen" in kept
+
 /** What the error of a request says of its own job and of the others. */
 const jobsNamedTo = (
   victim: WaitingAtLook,
@@ -97,7 +102,9 @@ const jobsNamedTo = (
 const jobOf = (found: Found, waiting: WaitingAtLook): WaitingJob => {
   const { label, size } = waiting.request
   const holdings = found.holdingsOf(waiting)
-  const leases = holdings.flatMap(({ lease }) => lease ?? []).sort((a, b) => b.capacity - a.capacity)
+  const leases = holdings.flatMap(({ kept }) => kept === undefined || isReservation(kept) ? [] : kept).sort((a, b) =>
+    b.capacity - a.capacity
+  )
   return {
     label,
     requested: size,
@@ -115,7 +122,7 @@ const limitJobs = (jobs: ReadonlyArray<Stuck>, failed: ReadonlyArray<Stuck>): vo
     for (const job of jobs) {
       const holdings = job.holdings.filter(({ bytes }) => bytes.some(([queue, some]) => queue.of === of && some > 0))
       if (holdings.length === 0) continue
-      if (job.holdings.some(({ isReservation }) => isReservation)) holding.countsReservations = true
+      if (job.holdings.some(({ kept }) => kept !== undefined && isReservation(kept))) holding.countsReservations = true
       holding.deadlocked(
         holdings.flatMap(({ keys }) => keys),
         holdings.flatMap(({ kept }) => kept ?? []),

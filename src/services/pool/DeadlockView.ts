@@ -9,7 +9,6 @@
  * @internal
  */
 import { Deadlocks, type Holding, type Key, type Queue, type Waiting } from "../../domain/pool/machine/Deadlock.ts"
-import type { Kept } from "../../domain/pool/machine/HoldingJobs.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { Queue as WaitQueue } from "../../domain/pool/machine/Request.ts"
@@ -47,12 +46,10 @@ export interface QueueAtLook extends Queue {
 }
 
 export interface HoldingAtLook extends Holding<QueueAtLook> {
-  readonly lease: Lease | undefined
-  readonly isReservation: boolean
+  /** What it is, until that ends; `undefined` for what a waiting request has drawn or is charged with. */
+  readonly kept: Lease | Reservation | undefined
   /** The bytes that come back to the memory that looks. */
   readonly ownBytes: number
-  /** Tells whether it has ended; `undefined` for what a waiting request has drawn or is charged with. */
-  readonly kept: Kept | undefined
 }
 
 export interface WaitingAtLook extends Waiting<QueueAtLook> {
@@ -79,31 +76,6 @@ const isForFirst = (pool: Watched | undefined, { pools, waitingForOthers }: Look
 
 /** How many waiting requests that have nothing are included, for each queue, for the error. */
 const mostWithoutMemory = 8
-
-/** A lease, which keeps its job among those that have memory until it ends. */
-class KeptLease implements Kept {
-  readonly #lease: Lease
-
-  constructor(lease: Lease) {
-    this.#lease = lease
-  }
-
-  get hasEnded(): boolean {
-    return this.#lease.list === undefined
-  }
-}
-
-class KeptReservation implements Kept {
-  readonly #reservation: Reservation
-
-  constructor(reservation: Reservation) {
-    this.#reservation = reservation
-  }
-
-  get hasEnded(): boolean {
-    return !this.#reservation.isOpen
-  }
-}
 
 /** The owners of a lease, and the allocation that it uses. */
 const keysOfLease = ({ block, borrowerId, list }: Lease): ReadonlyArray<Key> => {
@@ -196,10 +168,8 @@ const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
     const { account, block, capacity, list, sequence } = lease
     const queues = [...ofMemories, ...(account?.budgets ?? []).map(({ queue }) => queue)]
     holdings.push({
-      lease,
-      isReservation: false,
+      kept: lease,
       ownBytes: isForLooker ? capacity : 0,
-      kept: new KeptLease(lease),
       keys: keysOfLease(lease),
       bytes: present(atLook, queues.map((queue) => [queue, capacity])),
       sequence: block === undefined || list === undefined ? undefined : sequence
@@ -215,10 +185,8 @@ const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
       ...(sections === undefined ? [] : [[sections.queue, sections.isRunning(one) ? 1 : 0] as const])
     ]
     holdings.push({
-      lease: undefined,
-      isReservation: true,
+      kept: one,
       ownBytes: isForLooker ? left : 0,
-      kept: new KeptReservation(one),
       keys: [one, fiberId],
       bytes: present(atLook, bytes),
       // A section is no memory.
@@ -247,8 +215,6 @@ const inHandsOf = (
   return bytes.length === 0
     ? []
     : [{
-      lease: undefined,
-      isReservation: false,
       kept: undefined,
       keys: [request],
       bytes,

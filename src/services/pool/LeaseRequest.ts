@@ -66,7 +66,7 @@ export class LeaseRequest<G extends Lease | undefined = Lease | undefined> exten
 
   override get hasEnded(): boolean {
     const { granted, isOver, state } = this
-    return granted === undefined ? isOver || state === "failed" : granted.list === undefined
+    return granted === undefined ? isOver || state === "failed" : granted.hasEnded
   }
 
   /** The job that waits when it does. */

@@ -135,6 +135,10 @@ export class Reservation {
     this.sequence = sequence
   }
 
+  get hasEnded(): boolean {
+    return !this.isOpen
+  }
+
   /** Whether it belongs to a memory, and its effect runs. */
   isOf(memory: ReservedMemory): boolean {
     return this.isOpen && this.#memory === memory
