@@ -5,6 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
+import { attempt, valid } from "../arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
@@ -362,29 +363,28 @@ export const memorySettingsOf = (
   kind: MemorySettings["kind"],
   options: MemoryOptions,
   device: DeviceInfo
-): MemorySettings | GpuError => {
-  const { eviction, idleSteps = 4, label, maxBypasses = 16, reuse } = options
-  const maxBytes = limitOf(operation, options, device)
-  if (isGpuError(maxBytes)) return maxBytes
-  const maxHeldBytes = MemoryLimit.resolve(operation, "maxHeldBytes", { bytes: options.maxHeldBytes }, device) ??
-    Infinity
-  if (isGpuError(maxHeldBytes)) return maxHeldBytes
-  const keepBytes = MemoryLimit.resolve(operation, "idleKeepBytes", { bytes: options.idleKeepBytes }, device) ?? 0
-  if (isGpuError(keepBytes)) return keepBytes
-  const timeToLive = millisOf(options.idleTimeToLive, Infinity)
-  return {
-    kind,
-    maxBytes,
-    maxHeldBytes,
-    outgrown: options.maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined,
-    eviction,
-    reuse,
-    idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
-    maxBypasses,
-    deadlockTimeoutMillis: millisOf(options.deadlockTimeout, 100),
-    label
-  }
-}
+): MemorySettings | GpuError =>
+  attempt(() => {
+    const { eviction, idleSteps = 4, label, maxBypasses = 16, reuse } = options
+    const bytesOf = (name: "idleKeepBytes" | "maxHeldBytes") =>
+      valid(MemoryLimit.resolve(operation, name, { bytes: options[name] }, device))
+    const maxBytes = valid(limitOf(operation, options, device))
+    const maxHeldBytes = bytesOf("maxHeldBytes") ?? Infinity
+    const keepBytes = bytesOf("idleKeepBytes") ?? 0
+    const timeToLive = millisOf(options.idleTimeToLive, Infinity)
+    return {
+      kind,
+      maxBytes,
+      maxHeldBytes,
+      outgrown: options.maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined,
+      eviction,
+      reuse,
+      idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
+      maxBypasses,
+      deadlockTimeoutMillis: millisOf(options.deadlockTimeout, 100),
+      label
+    }
+  })
 
 /**
  * The same for the options of requests.

@@ -142,7 +142,7 @@ export const makeMemoryWith = (
       Effect.sync(() => {
         const memory = new PoolRuntime(settings, device, run, scheduler, hub, waits)
         const forgetLoss = device.status.onLost(() => {
-          run(memory.drop())
+          run(Effect.sync(() => memory.inputs.loseDevice()))
         })
         return { memory, forgetLoss }
       }),
@@ -249,17 +249,16 @@ export const memoryControlsOf = (
     maxBytes: Effect.sync(() => maxBytesOf(memory, budget)),
     setLimit: (limit) =>
       validated(`${service}.setLimit`, (operation) => {
-        const bytes = changedLimit(operation, limit, device, budget)
-        if (isGpuError(bytes)) return bytes
+        const bytes = valid(changedLimit(operation, limit, device, budget))
         return budget === undefined
           ? memory.setMaxBytes(bytes)
           : Effect.sync(() => memory.inputs.setBudgetLimit(budget, bytes))
       }),
     trimTo: (target) =>
-      validated(`${service}.trimTo`, (operation) => {
-        const bytes = requiredBytes(operation, "bytes", target, device)
-        return isGpuError(bytes) ? bytes : whileOpen(memory.trimTo(bytes))
-      }),
+      validated(
+        `${service}.trimTo`,
+        (operation) => whileOpen(memory.trimTo(valid(requiredBytes(operation, "bytes", target, device))))
+      ),
     freeHeld: whileOpen(memory.freeHeld),
     freeHeldOf: (queue) =>
       validated(
@@ -288,28 +287,19 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
 ): PoolControls<P> => {
   const { budget, pool: memory, source: { service }, terms } = requests
   const { deviceInfo: device } = memory
-  /** How the requests of a budget or a reservation wait. */
-  const termsOf = (operation: string, options: BudgetOptions) => {
-    return waitPolicyOf(operation, options, terms.waitPolicy)
-  }
   return {
     ...memoryControlsOf(service, memory, budget, () => requests.source.closed),
     reserve: (amount, f, options = {}) =>
       validated(`${service}.reserve`, (operation) => {
-        const bytes = requiredBytes(operation, "the reservation", amount, device)
-        if (isGpuError(bytes)) return bytes
-        const waitPolicy = termsOf(operation, options)
-        if (isGpuError(waitPolicy)) return waitPolicy
+        const bytes = valid(requiredBytes(operation, "the reservation", amount, device))
         return requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
     exclusively: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}) =>
       validated(`${service}.withBudget`, (operation) => {
-        const bytes = requiredBytes(operation, "the budget", limit, device)
-        if (isGpuError(bytes)) return bytes
-        const waitPolicy = termsOf(operation, options)
-        if (isGpuError(waitPolicy)) return waitPolicy
+        const bytes = valid(requiredBytes(operation, "the budget", limit, device))
+        const waitPolicy = valid(waitPolicyOf(operation, options, terms.waitPolicy))
         if (budget !== undefined && budget.chain.length >= Budget.mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
         const inner = Budget.make(memory.machine, "budget", bytes, budget, options.label)
@@ -438,7 +428,7 @@ const changedLimit = (
 
 const newHandlers = (pool: PoolRuntime, account: Account): Handlers => {
   const handlers = new Handlers(pool, (some) => pool.inputs.setHandlers(account, some))
-  pool.setHandlers(account, handlers)
+  pool.handlers.set(account, handlers)
   return handlers
 }
 
@@ -450,7 +440,7 @@ const registered = <W, V extends Leasable, L extends Lease<V>, R>(
     Effect.acquireRelease(
       Effect.sync(() =>
         accounts.map((account) => {
-          const handlers = pool.handlersOf(account) ?? newHandlers(pool, account)
+          const handlers = pool.handlers.get(account) ?? newHandlers(pool, account)
           return handlers.add((need) => Effect.provideContext(handler(need), context))
         })
       ),

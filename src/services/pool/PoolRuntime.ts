@@ -72,7 +72,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   limits: Around | undefined = undefined
   /** Whether a task is scheduled that serves its queue, since memory came back to another one. */
   isPublishing = false
-  readonly #handlers = new Map<Account, Handlers>()
+  /** The handlers of each account, to which a program adds its own. */
+  readonly handlers = new Map<Account, Handlers>()
   readonly #run: Run
   readonly #tasks: Scheduler.SchedulerDispatcher
   /** Left out where no request waits. */
@@ -90,7 +91,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     hub: EventHub,
     waits: Waits | undefined
   ) {
-    const { idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis } = settings
+    const { idle, kind, label, maxHeldBytes, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
     this.deviceInfo = device.info
     this.device = format(device.info)
@@ -104,7 +105,6 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
         ...settings,
         limits: device.info.limits,
         owner: { kind, name: label },
-        maxBypasses: maxBypasses,
         trims: idle !== undefined || maxHeldBytes < Infinity
       },
       this
@@ -154,15 +154,6 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
 
   get outer(): OuterLimits {
     return this.limits ?? noOuterLimits
-  }
-
-  /** The handlers of an account, to which a program adds its own. */
-  handlersOf(account: Account): Handlers | undefined {
-    return this.#handlers.get(account)
-  }
-
-  setHandlers(account: Account, handlers: Handlers): void {
-    this.#handlers.set(account, handlers)
   }
 
   observe(publisher: Publisher | undefined, ofLeases: Publisher | undefined): void {
@@ -378,11 +369,6 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
       this.inputs.closePool(source, limit)
       return Fiber.interruptAll(source.inFlight)
     })
-  }
-
-  /** The device is lost: held blocks cannot be used again, and no request needs to wait for the driver. */
-  drop(): Effect.Effect<void> {
-    return Effect.sync(() => this.inputs.loseDevice())
   }
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {

@@ -40,7 +40,7 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
   const account = pool.machine.accountOf(request)
   const { blockSize, label, waitPolicy, size: requested } = request
   const need: Need = { requested, blockSize, label, missing: account.missing(request) }
-  const run = pool.handlersOf(account)!.run(need, () => pool.inputs.believes(request))
+  const run = pool.handlers.get(account)!.run(need, () => pool.inputs.believes(request))
   // A handler that never ends is interrupted when the pool closes.
   const asked = Effect.raceFirst(run, Effect.as(Deferred.await(request.source.over), false))
   const isTimed = waitPolicy.onExhausted === "wait" && waitPolicy.waitAtMost < Infinity

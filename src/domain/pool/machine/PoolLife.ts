@@ -60,13 +60,11 @@ export class PoolLife<A extends Reusable = Reusable> {
   #isRetracting = false
 
   constructor(options: PoolMachineOptions, port: PoolPort<A>) {
-    const { eviction, idle, limits, maxBypasses, maxBytes, maxHeldBytes, outgrown, owner, trims } = options
+    const { limits, maxBypasses, owner, trims } = options
     this.#limits = limits
     this.maxBypasses = maxBypasses
     this.#trims = trims
-    // The core counts steps; only the clock knows how long one is.
-    const decay = idle && { steps: idle.steps, keepBytes: idle.keepBytes }
-    this.core = new PoolCore({ maxBytes, maxHeldBytes, idle: decay, eviction, outgrown })
+    this.core = new PoolCore(options)
     this.state = new PoolState(
       this.core,
       port,
