@@ -178,6 +178,10 @@ export class OutOfMemory
   private get raise(): string {
     return this.limitName === "budget" ? "the budget" : "maxBytes"
   }
+  /** Whether a limit refused it, which can be raised; else the driver had no memory. */
+  private get isLimited(): boolean {
+    return this.shared !== undefined || (this.limit !== Infinity && !this.stepsTried.includes("driver"))
+  }
   /** For example `the budget "frames"`. */
   private get limitText(): string {
     if (this.limit === Infinity) return "no byte limit"
@@ -215,9 +219,10 @@ export class OutOfMemory
       `largest held block ${this.largestHeldBytes} B${this.sharedText}${tried}${waited}` +
       (holders === "" ? ". " : `; held by ${holders}. `) +
       (this.isRetryable
-        ? `Release leases and retry (isRetryable is true), or raise ${this.raise}.`
-        : `There is no lease to release: ask for less, raise ${this.raise} or choose a device with more ` +
-          "memory.")
+        ? `Release leases and retry (isRetryable is true)${this.isLimited ? `, or raise ${this.raise}` : ""}.`
+        : `There is no lease to release: ask for less, ${
+          this.isLimited ? `raise ${this.raise} ` : ""
+        }or choose a device with more memory.`)
   }
 }
 

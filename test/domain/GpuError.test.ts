@@ -87,7 +87,9 @@ const outOfMemory = evidence.map((fields): Case => ({
       given(label ?? "(no label)", callSite, leases, shownBytes(bytes))
     )
   ],
-  next: /Release leases and retry|ask for less, raise (maxBytes|the budget)/
+  next: fields.shared === undefined && (fields.limit === Infinity || fields.stepsTried.includes("driver"))
+    ? /Release leases and retry \(isRetryable is true\)\.|ask for less, or choose/
+    : /Release leases and retry .* or raise (maxBytes|the budget)|ask for less, raise (maxBytes|the budget)/
 }))
 
 const ownerKind = fc.constantFrom("device" as const, "pool" as const, "budget" as const, "allocator" as const)

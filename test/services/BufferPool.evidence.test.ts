@@ -15,6 +15,13 @@ import { runs } from "../support/explore.ts"
 import { hold, layer, outOfMemoryOf } from "../support/hostPool.ts"
 import { stepsTaken } from "../support/stepsTaken.ts"
 
+/** What a request says that does not fit beside a lease of 60 bytes, on a device of 100. */
+const fullMessage = (maxBytes: number) =>
+  Effect.gen(function*() {
+    yield* BufferPool.allocate(60)
+    return (yield* outOfMemoryOf(BufferPool.allocate(80))).message
+  }).pipe(Effect.scoped, Effect.provide(layer({ pool: { maxBytes }, host: { capacityBytes: 100 } })))
+
 describe("OutOfMemory", () => {
   const layout = Effect.gen(function*() {
     yield* hold([40, 60])
@@ -24,6 +31,15 @@ describe("OutOfMemory", () => {
     yield* BufferPool.allocate(200)
     yield* BufferPool.allocate(0, { label: "nothing" })
   })
+
+  it.effect("does not advise to raise a limit that has refused nothing", () =>
+    Effect.gen(function*() {
+      const byDriver = yield* fullMessage(Infinity)
+      assert.include(byDriver, "driver")
+      assert.match(byDriver, /\(isRetryable is true\)\.$/)
+      assert.match(yield* fullMessage(200), /\(isRetryable is true\)\.$/)
+      assert.match(yield* fullMessage(90), /\(isRetryable is true\), or raise maxBytes\.$/)
+    }))
 
   it.effect("carries the evidence, field by field", () =>
     Effect.gen(function*() {

@@ -250,7 +250,7 @@ describe("a limit that is changed", () => {
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 }, host: { capacityBytes, defaultMaxBytes: 777 } }))))
 
   it.effect.each(
-    [...refused, [-1, []], ["much", []]] as const
+    [...refused, [-1, []], ["much", []], [{ maxByte: 3 }, []], [undefined, []], [null, []]] as const
   )(
     "to %j is refused, and stays as it was",
     ([change]) =>
@@ -261,6 +261,12 @@ describe("a limit that is changed", () => {
         strictEqual(yield* BufferPool.maxBytes, 100)
       }).pipe(Effect.provide(layer({ pool: { maxBytes: 100 }, host: { capacityBytes } })))
   )
+
+  it.effect("by a name that it does not know is refused with the near one", () =>
+    Effect.gen(function*() {
+      const change: object = { maxByte: 3 }
+      assert.include((yield* reasonOf(BufferPool.setLimit(change))).message, "Did you mean maxBytes?")
+    }).pipe(Effect.provide(layer())))
 
   it.effect("to no bytes fits leases of none, and lifted fits all that the device has", () =>
     Effect.gen(function*() {

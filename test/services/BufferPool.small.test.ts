@@ -103,6 +103,8 @@ describe("a small pool", () => {
         assert.include(error.message, "Open the pool by BufferPool.layer.")
       }
       yield* BufferPool.allocate(64, { onExhausted: "fail" })
+      assert.include((yield* Effect.flip(BufferPool.budget(64))).message, "BufferPool.budget: ")
+      assert.include((yield* Effect.flip(BufferPool.withBudget(Effect.void, 64))).message, "BufferPool.withBudget: ")
     })))
 
   it.effect("has no options of waiting", () =>

@@ -564,12 +564,21 @@ describe("what a request says itself", () => {
     Effect.gen(function*() {
       const bad: ReadonlyArray<object> = [
         { waitAtMost: -1 },
-        { waitAtMost: "soon" }
+        { waitAtMost: "soon" },
+        { onExhausted: "waits" }
       ]
       for (const options of bad) {
-        const reason = yield* reasonOf(BufferPool.allocate(60, options))
-        strictEqual(reason._tag, "InvalidRequest")
-        assert.include(reason.message, "BufferPool.allocate")
+        for (
+          const [operation, effect] of [
+            ["allocate", BufferPool.allocate(60, options)],
+            ["reserve", BufferPool.reserve(Effect.void, 60, options)],
+            ["budget", BufferPool.budget(60, options)]
+          ] as const
+        ) {
+          const reason = yield* reasonOf(effect)
+          strictEqual(reason._tag, "InvalidRequest")
+          assert.include(reason.message, `BufferPool.${operation}: `)
+        }
       }
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 })

@@ -95,6 +95,18 @@ export const oneOf = <const A extends ReadonlyArray<string>>(choices: A): Option
   )
 }
 
+/**
+ * What is wrong with the value of one option, or `undefined`.
+ *
+ * @internal
+ */
+export const problemOf = (
+  schema: Schema.Constraint,
+  operation: string,
+  name: string,
+  value: unknown
+): GpuError | undefined => Schema.is(schema)(value) ? undefined : annotationsOf(schema).problem(operation, name, value)
+
 /** A whole number. */
 export const count = (least: number, most = Number.MAX_SAFE_INTEGER): Option<number> => {
   const schema = Schema.Int.check(Schema.isBetween({ minimum: least, maximum: most }))
@@ -150,7 +162,8 @@ export const read = <F extends Schema.Struct.Fields>(
   const given = { ...options }
   for (const [name, field] of Object.entries<Schema.Constraint>(schema.fields)) {
     const value: unknown = Reflect.get(given, name)
-    if (!Schema.is(field)(value)) return annotationsOf(field).problem(operation, name, value)!
+    const problem = problemOf(field, operation, name, value)
+    if (problem !== undefined) return problem
   }
   return given
 }

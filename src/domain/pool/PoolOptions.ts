@@ -333,6 +333,9 @@ export const waitPolicyOf = (
   const { onExhausted, waitAtMost } = options
   const longest = millis(where, "waitAtMost", waitAtMost, without.waitAtMost)
   if (isGpuError(longest)) return longest
+  // A hit never reads it. Here it decides whether the request waits, so a wrong text must not pass for "fail".
+  const problem = LayerOptions.problemOf(ExhaustedOptions.fields.onExhausted, where, "onExhausted", onExhausted)
+  if (problem !== undefined) return problem
   // A request with `waitAtMost` waits.
   const implied = waitAtMost === undefined ? without.onExhausted : "wait"
   return { onExhausted: onExhausted ?? implied, waitAtMost: longest }

@@ -419,7 +419,7 @@ const openSmall = (settings: Settings & MemorySettings) =>
         useAll: leftOut("useAll"),
         reserve: leftOut("reserve"),
         exclusively: leftOut("exclusively"),
-        budget: leftOut("withBudget"),
+        budget: (_limit, _options, called = "budget") => leftOut(called)(),
         onOutOfMemory: leftOut("onOutOfMemory")
       })
     )

@@ -70,7 +70,12 @@ export const withBudget = <I, P extends PoolControls<P>>(
       limit: MemoryLimit.ByteAmount,
       options?: BudgetOptions
     ): Effect.Effect<A, E | GpuError, R | I> =>
-      service.use((pool) => Effect.flatMap(pool.budget(limit, options), (inner) => provide(effect, inner, pool)))
+      service.use((pool) =>
+        Effect.flatMap(
+          pool.budget(limit, options, "withBudget"),
+          (inner) => provide(effect, inner, pool)
+        )
+      )
   )
 
 export const reserve = <I, P extends PoolControls<P>>(

@@ -24,7 +24,7 @@ import {
   limitOf,
   type MemorySettings,
   memorySettingsOf,
-  type PoolLimit,
+  PoolLimit,
   type PoolOptions,
   type ReserveOptions,
   waitPolicyOf
@@ -112,8 +112,15 @@ export interface PoolControls<P> extends MemoryControls {
   readonly onOutOfMemory: <R>(
     handler: (need: Need) => Effect.Effect<boolean, GpuError, R>
   ) => Effect.Effect<void, GpuError, R | Scope.Scope>
-  /** A pool on the same memory that leases no more than so many bytes at a time. See `BufferPool.withBudget`. */
-  readonly budget: (limit: MemoryLimit.ByteAmount, options?: BudgetOptions) => Effect.Effect<P, GpuError>
+  /**
+   * A pool on the same memory that leases no more than so many bytes at a time. See `BufferPool.withBudget`. `called` is
+   * the function of the pool's module that its errors name: `"budget"` without it.
+   */
+  readonly budget: (
+    limit: MemoryLimit.ByteAmount,
+    options?: BudgetOptions,
+    called?: string
+  ) => Effect.Effect<P, GpuError>
 }
 
 /**
@@ -296,8 +303,8 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
       }),
     exclusively: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
-    budget: (limit, options = {}) =>
-      validated(`${service}.withBudget`, (operation) => {
+    budget: (limit, options = {}, called = "budget") =>
+      validated(`${service}.${called}`, (operation) => {
         const bytes = valid(requiredBytes(operation, "the budget", limit, device))
         const waitPolicy = valid(waitPolicyOf(operation, options, terms.waitPolicy))
         if (budget !== undefined && budget.chain.length >= Budget.mostNested) return nestedTooDeep(operation)
@@ -416,9 +423,8 @@ const changedLimit = (
   device: DeviceInfo,
   budget: Budget.Budget | undefined
 ): number | GpuError => {
-  if (typeof limit === "number" || typeof limit === "bigint" || typeof limit === "string") {
-    return limitOf(operation, { maxBytes: limit }, device)
-  }
+  if (typeof limit !== "object" || limit === null) return requiredBytes(operation, "maxBytes", limit, device)
+  valid(LayerOptions.read(operation, PoolLimit, limit))
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
     if (budget.owner.kind === "pool") return Infinity
     return invalidRequest(operation, "a budget has no default limit", `Pass { maxBytes } or { maxFraction }.`)
