@@ -15,6 +15,7 @@ import { line } from "../domain/arguments/Format.ts"
 import * as LayerOptions from "../domain/arguments/LayerOptions.ts"
 import { doctor } from "../domain/device/OptionalPackage.ts"
 import { deviceUnavailable as unavailable, type GpuError, isGpuError, type ProbedDevice } from "../domain/GpuError.ts"
+import { absentDevice } from "../domain/selection/AbsentDevice.ts"
 import * as DeviceSelector from "../domain/selection/DeviceSelector.ts"
 import type { ListedDevice } from "../domain/selection/ListedDevice.ts"
 import * as SelectorSyntax from "../domain/selection/SelectorSyntax.ts"
@@ -68,7 +69,8 @@ export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.flatMap(B
 const listOf = (backends: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<ListedDevice>> =>
   Effect.map(
     Effect.forEach(backends, (backend) =>
-      Effect.catch(backend.list, (error) => Effect.succeed([notLoaded(backend.name, error)]))),
+      Effect.catch(backend.list, (error) =>
+        Effect.succeed([absentDevice(backend.name, undefined, whyOf(error))]))),
     (listed) =>
       listed.flat()
   )
@@ -85,16 +87,6 @@ const selectingStep = <A, E, R>(
   f: (operation: string, backends: ReadonlyArray<string>) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R> =>
   Effect.flatMap(Backends, (all) => validated(operation, (operation) => f(operation, namesOf(all))))
-
-const notLoaded = (backend: string, error: GpuError): ListedDevice => ({
-  backend,
-  platform: undefined,
-  device: undefined,
-  type: undefined,
-  driver: "",
-  memoryBytes: undefined,
-  unusable: whyOf(error)
-})
 
 /** The reason of an error without its hint; of several tried devices, the reason of the first. */
 const whyOf = ({ message, reason }: GpuError): string => {

@@ -12,7 +12,6 @@ import { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import * as DriverHint from "../../domain/device/DriverHint.ts"
 import { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { driverError as makeDriverError, type GpuError, invalidRequest, outOfMemory } from "../../domain/GpuError.ts"
-import * as BufferLike from "../../services/buffers/BufferLike.ts"
 import type { TaskQueue } from "../../services/calls/Tasks.ts"
 import type { DeviceBuffer, Part } from "../../services/device/DeviceBuffer.ts"
 import type { HostMode } from "../../services/device/DeviceContext.ts"
@@ -76,12 +75,7 @@ export class HostDevice {
 
   /** The error of using these buffers, or `undefined`. */
   problem(operation: string, buffers: ReadonlyArray<HostBuffer>): GpuError | undefined {
-    for (const buffer of buffers) {
-      const problem = BufferLike.problem(operation, buffer, this.info) ??
-        (buffer.isTaken ? takenProblem(operation) : undefined)
-      if (problem !== undefined) return problem
-    }
-    return undefined
+    return buffers.some(({ isTaken }) => isTaken) ? takenProblem(operation) : undefined
   }
 
   /**

@@ -19,7 +19,6 @@ import type * as Scope from "effect/Scope"
 import { formatted } from "../../domain/arguments/Format.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { format } from "../../domain/device/DeviceInfo.ts"
-import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
@@ -37,7 +36,7 @@ import { handleForProgramUnsafe } from "./memory/MemoryHandle.ts"
 import { load, type OpenClApi } from "./OpenClApi.ts"
 import { isVersion12, list } from "./opening/OpenClDevices.ts"
 import type { OpenClDevice, OpenClPlatform } from "./opening/OpenClPlatform.ts"
-import { type DeviceSettings, OpenDevice, openFirst } from "./opening/OpenDevice.ts"
+import { type DeviceSettings, type OpenDevice, openFirst } from "./opening/OpenDevice.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedHandles from "./opening/SharedHandles.ts"
 import { backendHandles, OpenCl } from "./OwnDevice.ts"
@@ -258,15 +257,12 @@ const makeFirst = (api: OpenClApi, given: OpenOptions.DeviceOptions) =>
 const make = Effect.fn("OpenCl.open")(function*<Given extends OpenOptions.DeviceOptions>(
   api: OpenClApi,
   given: Given,
-  open: (platforms: ReadonlyArray<OpenClPlatform>, given: Given & DeviceSettings) => OpenDevice | GpuError
+  open: (platforms: ReadonlyArray<OpenClPlatform>, given: Given & DeviceSettings) => OpenDevice
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
   const platforms = yield* list(api)
   const kernelTimes = yield* CurrentKernelTimes
   const device = yield* Effect.acquireRelease(
-    Effect.suspend(() => {
-      const opened = open(platforms, { ...given, profiled: kernelTimes !== undefined })
-      return opened instanceof OpenDevice ? Effect.succeed(opened) : opened
-    }),
+    validated("OpenCl.open", () => Exit.succeed(open(platforms, { ...given, profiled: kernelTimes !== undefined }))),
     (device) => Effect.sync(() => device.close())
   )
   yield* Effect.annotateCurrentSpan("gpu.device", format(device.info))
@@ -285,7 +281,12 @@ const make = Effect.fn("OpenCl.open")(function*<Given extends OpenOptions.Device
   }
   const openQueue = yield* FurtherQueues.within((label, status) =>
     Effect.map(
-      Effect.acquireRelease(openFurther(device, label, status), (further) => further.closeFurther),
+      Effect.acquireRelease(
+        Effect.suspend(() =>
+          Exit.map(device.createQueueUnsafe(), (handle) => new OpenClQueue(device, { handle, label, status }))
+        ),
+        (further) => further.closeFurther
+      ),
       (further) => {
         const ownImages = new OpenClImages(device, further, images)
         const service = serviceOf(further, new SvmMemory(device, further, queue), ownImages, { ...device.device })
@@ -301,16 +302,6 @@ const make = Effect.fn("OpenCl.open")(function*<Given extends OpenOptions.Device
     serviceOf(queue, new SvmMemory(device, queue), images, device.device)
   )
 })
-
-const openFurther = (
-  device: OpenDevice,
-  label: string | undefined,
-  status: DeviceStatus
-): Effect.Effect<OpenClQueue, GpuError> =>
-  Effect.suspend(() => {
-    const handle = device.createQueueUnsafe()
-    return Exit.map(handle, (handle) => new OpenClQueue(device, { handle, label, status }))
-  })
 
 const handles = (device: OpenDevice, queue: OpenClQueue, shown: OpenClDevice): OpenCl["Service"] =>
   showing(() => inOneLine("OpenCl", undefined, [deviceState(device.status, device.info)]), "OpenCl")(OpenCl.of({

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import type { Characteristics } from "../../domain/characterisation/OpenClFacts.ts"
 import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import { absentDevice } from "../../domain/selection/AbsentDevice.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
@@ -17,25 +18,18 @@ import * as OpenCl from "./OpenCl.ts"
 import { characteristics } from "./OpenClCharacteristics.ts"
 import { capabilitiesOf } from "./svm/SvmCapabilities.ts"
 
-const noDriver: ListedDevice = {
-  backend: "opencl",
-  platform: undefined,
-  device: undefined,
-  type: undefined,
-  driver: "",
-  memoryBytes: undefined,
-  unusable: "the OpenCL loader finds no platform: no driver is installed"
-}
+const noDriver = absentDevice(
+  "opencl",
+  undefined,
+  "the OpenCL loader finds no platform: no driver is installed"
+)
 
-const listedOf = (platform: OpenCl.OpenClPlatform): ReadonlyArray<ListedDevice> => {
-  const { index, name, vendor } = platform
-  const common = { backend: "opencl" as const, platform: { index, name, vendor } }
-  if (platform.devices.length === 0) {
-    const unusable = "the platform has no device"
-    return [{ ...common, device: undefined, type: undefined, driver: "", memoryBytes: undefined, unusable }]
-  }
-  return platform.devices.map((device) => ({
-    ...common,
+const listedOf = ({ devices, index, name, vendor }: OpenCl.OpenClPlatform): ReadonlyArray<ListedDevice> => {
+  const platform = { index, name, vendor }
+  if (devices.length === 0) return [absentDevice("opencl", platform, "the platform has no device")]
+  return devices.map((device) => ({
+    backend: "opencl",
+    platform,
     device: { index: device.index, name: device.name, vendor: device.vendor },
     type: device.type,
     driver: `${device.version}, driver ${device.driverVersion}`,

@@ -104,5 +104,6 @@ export const own: Effect.Effect<OpenedDevice, never, OpenCl> = OpenCl.useSync(({
 /** Runs the checks and the act of an operation on the open device, in one step. @internal */
 export const useOpenedDevice = <A, E, R>(
   operation: string,
-  f: (opened: OpenedDevice) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E | GpuError, R | OpenCl> => Effect.flatMap(own, (opened) => validated(operation, () => f(opened)))
+  f: (opened: OpenedDevice, operation: string) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R | OpenCl> =>
+  Effect.flatMap(own, (opened) => validated(operation, () => f(opened, operation)))

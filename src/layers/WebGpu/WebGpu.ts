@@ -29,8 +29,7 @@ import { rectangles } from "./commands/RectangleCommands.ts"
 import * as ImageDriver from "./images/ImageDriver.ts"
 import { compiler } from "./kernels/WebGpuCompiler.ts"
 import { later } from "./LazyPart.ts"
-import { processGpu } from "./opening/NodeGpu.ts"
-import { unavailable } from "./opening/NoDevice.ts"
+import { givenGpu, processGpu } from "./opening/NodeGpu.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 import * as Opening from "./opening/Opening.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
@@ -130,10 +129,12 @@ export const layerFrom = (
   gpu: WebGpuApi.Gpu | undefined,
   options?: OpenOptions.DeviceOptions
 ): Layer.Layer<Services, GpuError> =>
-  layerOfOptions("WebGpu.layerFrom", OpenOptions.DeviceOptions, options, (given) =>
-    gpu === undefined
-      ? unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
-      : Opening.open(gpu as WebGpuHandle.Gpu, given, services))
+  layerOfOptions(
+    "WebGpu.layerFrom",
+    OpenOptions.DeviceOptions,
+    options,
+    (given) => Effect.flatMap(givenGpu(gpu), (gpu) => Opening.open(gpu, given, services))
+  )
 
 /**
  * Uses a device that other code has opened and goes on using: that of onnxruntime-web, TypeGPU, three.js, or code of the

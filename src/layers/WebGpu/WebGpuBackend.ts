@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { messageOf } from "../../domain/arguments/Format.ts"
 import type { DriverFacts } from "../../domain/device/DriverFacts.ts"
+import { absentDevice } from "../../domain/selection/AbsentDevice.ts"
 import type { ListedDevice } from "../../domain/selection/ListedDevice.ts"
 import type { Backend } from "../../services/backend/Backend.ts"
 import { sameDevice } from "../../services/backend/SameDevice.ts"
@@ -125,12 +126,5 @@ const listedOf = (info: WebGpuHandle.AdapterInfo, index: number, request: Reques
   return listed
 }
 
-const noAdapter = (answers: ReadonlyArray<Answer>): ListedDevice => ({
-  backend: "webgpu",
-  platform: platform(),
-  device: undefined,
-  type: undefined,
-  driver: "",
-  memoryBytes: undefined,
-  unusable: [...new Set(answers.map(({ info }) => String(info)))].join("; ")
-})
+const noAdapter = (answers: ReadonlyArray<Answer>): ListedDevice =>
+  absentDevice("webgpu", platform(), [...new Set(answers.map(({ info }) => String(info)))].join("; "))

@@ -22,8 +22,7 @@ import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type { CommandQueue } from "../../services/queue/CommandQueue.ts"
 import type { Rectangles } from "./commands/WebGpuQueue.ts"
-import { processGpu } from "./opening/NodeGpu.ts"
-import { unavailable } from "./opening/NoDevice.ts"
+import { givenGpu, processGpu } from "./opening/NodeGpu.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 import * as Opening from "./opening/Opening.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
@@ -83,14 +82,7 @@ export const layer = (options?: OpenOptions.MemoryOptions): Layer.Layer<Services
 export const layerFrom = (
   gpu: WebGpuApi.Gpu | undefined,
   options?: OpenOptions.MemoryOptions
-): Layer.Layer<Services, GpuError> =>
-  ofGpu(
-    "WebGpuMemory.layerFrom",
-    gpu === undefined
-      ? unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
-      : Effect.succeed(gpu as WebGpuHandle.Gpu),
-    options
-  )
+): Layer.Layer<Services, GpuError> => ofGpu("WebGpuMemory.layerFrom", givenGpu(gpu), options)
 
 /**
  * The same for a device that other code has opened and goes on using, as `WebGpu.layerFromDevice`.

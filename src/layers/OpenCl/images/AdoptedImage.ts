@@ -3,9 +3,10 @@
  *
  * @internal
  */
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { withArticle } from "../../../domain/arguments/Format.ts"
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { type ImageShape, isFlat } from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
@@ -25,33 +26,31 @@ const CL_INVALID_MEM_OBJECT = -38
 
 const operation = "OpenClMemory.adoptImage"
 
-/** What a handle is of, or why it cannot be adopted. */
+/** What a handle is of; throws why it cannot be adopted. */
 export const find = (
   device: OpenDevice,
   images: OpenClImages,
   memory: bigint,
   label: string | undefined
-): Omit<ImageDescription, "label"> | GpuError => {
+): Omit<ImageDescription, "label"> => {
   const type = typeOf(operation, device, memory, label, "image")
-  if (isGpuError(type)) return type
   const kind = OpenClImageFormat.kindOf(type)
   if (kind === undefined) {
-    return invalidRequest(
+    throw invalidRequest(
       operation,
       `the handle is of ${withArticle(MemoryQuery.typeName(type))}`,
       "Pass the cl_mem of an image; OpenClMemory.adopt takes a buffer's."
     )
   }
-  if (kind === "1dBuffer") return lacks(device, "an image over a buffer")
+  if (kind === "1dBuffer") throw lacks(device, "an image over a buffer")
   const info = describe(device.api, memory)
-  const problem = missing(device, memory, info)
-  if (problem !== undefined) return problem
+  valid(missing(device, memory, info))
   const codes = OpenClImageFormat.codesOf(device.api, memory)
-  if (codes === undefined) return driverError({ call: "clGetImageInfo", code: CL_INVALID_MEM_OBJECT })
+  if (codes === undefined) throw driverError({ call: "clGetImageInfo", code: CL_INVALID_MEM_OBJECT })
   const format = OpenClImageFormat.decode(codes[0]!, codes[1]!)
   if (format === undefined || ImageFormat.problem(format) !== undefined) {
     const [order, channel] = [...codes].map((code) => `0x${code.toString(16)}`)
-    return lacks(device, `the image format of order ${order} and type ${channel}`)
+    throw lacks(device, `the image format of order ${order} and type ${channel}`)
   }
   const shape = shapeOf(kind, info)
   return { shape, format, usage: usageOf(device, images, memory, shape, format) }
@@ -109,20 +108,19 @@ const CL_INVALID_SAMPLER = -41
 const samplerOperation = "OpenClMemory.adoptSampler"
 
 /**
- * What a cl_sampler of this device's context does, or why it cannot be adopted. A driver that knows no mip levels does not
+ * What a cl_sampler of this device's context does; throws why it cannot be adopted. A driver that knows no mip levels does not
  * answer for them: the sampler then has the defaults.
  */
-export const findSampler = (device: OpenDevice, handle: bigint): SamplerOptions.Resolved | GpuError => {
-  const problem = handleProblem(samplerOperation, handle, "cl_sampler")
-  if (problem !== undefined) return problem
+export const findSampler = (device: OpenDevice, handle: bigint): SamplerOptions.Resolved => {
+  valid(handleProblem(samplerOperation, handle, "cl_sampler"))
   const { addressing, context, filter, lodMax, lodMin, mipFilter, normalizedCoordinates, referenceCount } =
     describeSampler(device.api, handle)
-  if (referenceCount === undefined) return driverError({ call: "clGetSamplerInfo", code: CL_INVALID_SAMPLER })
-  if (context !== device.context) return foreignHandle(samplerOperation, device, undefined, "sampler")
+  if (referenceCount === undefined) throw driverError({ call: "clGetSamplerInfo", code: CL_INVALID_SAMPLER })
+  if (context !== device.context) throw foreignHandle(samplerOperation, device, undefined, "sampler")
   if (addressing !== undefined && filter !== undefined && normalizedCoordinates !== undefined) {
     return SamplerOptions.resolve({ addressing, filter, lodMax, lodMin, mipFilter, normalizedCoordinates })
   }
-  return unsupported(
+  throw unsupported(
     samplerOperation,
     formatDevice(device.info),
     "an addressing or a filter that SamplerOptions does not have",

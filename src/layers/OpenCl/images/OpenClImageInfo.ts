@@ -4,8 +4,9 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
-import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import type * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type * as ImageLike from "../../../services/images/ImageLike.ts"
 import * as MemoryHandle from "../memory/MemoryHandle.ts"
@@ -37,10 +38,10 @@ export type { ImageInfo, SamplerInfo } from "./ImageQueries.ts"
  * @since 0.1.0
  */
 export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuError, OpenCl> =>
-  useOpenedDevice("OpenClImageInfo.info", ({ api, opened }) => {
-    const memory = MemoryHandle.imageHandle("OpenClImageInfo.info", image, opened)
-    return isGpuError(memory) ? memory : Effect.succeed(describe(api, memory))
-  })
+  useOpenedDevice(
+    "OpenClImageInfo.info",
+    ({ api, opened }, operation) => Exit.succeed(describe(api, MemoryHandle.imageHandle(operation, image, opened)))
+  )
 
 /**
  * Everything that the driver says of a sampler. Fails with Released, ForeignDevice or DeviceLost.
@@ -63,10 +64,11 @@ export const info = (image: ImageLike.ImageLike): Effect.Effect<ImageInfo, GpuEr
  * @since 0.1.0
  */
 export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, GpuError, OpenCl> =>
-  useOpenedDevice("OpenClImageInfo.samplerInfo", ({ api, opened }) => {
-    const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerInfo", sampler, opened)
-    return isGpuError(handle) ? handle : Effect.succeed(describeSampler(api, handle))
-  })
+  useOpenedDevice(
+    "OpenClImageInfo.samplerInfo",
+    ({ api, opened }, operation) =>
+      Exit.succeed(describeSampler(api, MemoryHandle.samplerHandle(operation, sampler, opened)))
+  )
 
 /**
  * The cl_sampler of a sampler, as an address, which is valid until the sampler's scope closes. Fails with Released,
@@ -87,7 +89,7 @@ export const samplerInfo = (sampler: DeviceSampler): Effect.Effect<SamplerInfo, 
  * @since 0.1.0
  */
 export const samplerHandle = (sampler: DeviceSampler): Effect.Effect<bigint, GpuError, OpenCl> =>
-  useOpenedDevice("OpenClImageInfo.samplerHandle", ({ opened }) => {
-    const handle = MemoryHandle.samplerHandle("OpenClImageInfo.samplerHandle", sampler, opened)
-    return isGpuError(handle) ? handle : Effect.succeed(handle)
-  })
+  useOpenedDevice(
+    "OpenClImageInfo.samplerHandle",
+    ({ opened }, operation) => Exit.succeed(MemoryHandle.samplerHandle(operation, sampler, opened))
+  )

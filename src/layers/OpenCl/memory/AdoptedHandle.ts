@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import { format } from "../../../domain/device/DeviceInfo.ts"
 import { ForeignDevice, type GpuError, invalidRequest, make as makeError } from "../../../domain/GpuError.ts"
@@ -30,21 +31,19 @@ export const foreignHandle = (
   return makeError(new ForeignDevice({ operation, label, owner, expected, what }))
 }
 
-/** The CL_MEM_TYPE of a memory object of this device's context, or the error that says why it is not one. */
+/** The CL_MEM_TYPE of a memory object of this device's context; throws why it is not one. */
 export const typeOf = (
   operation: string,
   device: OpenDevice,
   memory: bigint,
   label: string | undefined,
   what?: "image"
-): number | GpuError => {
+): number => {
   const { api, context } = device
-  const problem = handleProblem(operation, memory, "cl_mem")
-  if (problem !== undefined) return problem
+  valid(handleProblem(operation, memory, "cl_mem"))
   const type = new Uint32Array(new ArrayBuffer(4))
   const code = api.clGetMemObjectInfo(memory, CL_MEM_TYPE, 4, type, null)
-  if (code !== OpenClCode.success) return driverError({ call: "clGetMemObjectInfo", code })
-  return MemoryQuery.property(api, memory, "context") === context
-    ? type[0]!
-    : foreignHandle(operation, device, label, what)
+  if (code !== OpenClCode.success) throw driverError({ call: "clGetMemObjectInfo", code })
+  if (MemoryQuery.property(api, memory, "context") === context) return type[0]!
+  throw foreignHandle(operation, device, label, what)
 }

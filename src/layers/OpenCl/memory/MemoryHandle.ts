@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
+import { attempt, valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../../services/buffers/BufferMemory.ts"
@@ -14,24 +15,25 @@ import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { handleOf } from "./OpenClObject.ts"
 
-/** The cl_mem of an image, or the error. */
+/** The cl_mem of an image; throws why it cannot be used. */
 export const imageHandle = (
   operation: string,
   image: ImageLike.ImageLike,
   { info, status }: OpenDevice
-): bigint | GpuError =>
-  status.error ?? ImageLike.problem(operation, image, info) ?? handleOf(ImageLike.deviceImage(image))
+): bigint => {
+  valid(status.error ?? ImageLike.problem(operation, image, info))
+  return handleOf(ImageLike.deviceImage(image))
+}
 
-/** The cl_mem of a buffer or an image, or the error. */
+/** The cl_mem of a buffer or an image; throws why it cannot be used. */
 export const memoryHandle = (
   operation: string,
   object: BufferLike.BufferLike | ImageLike.ImageLike,
   device: OpenDevice
-): bigint | GpuError => {
-  if (ImageLike.isImageLike(object)) return imageHandle(operation, object, device)
-  const memory = BufferMemory.some(operation, object, device)
-  return isGpuError(memory) ? memory : handleOf(memory)
-}
+): bigint =>
+  ImageLike.isImageLike(object)
+    ? imageHandle(operation, object, device)
+    : handleOf(valid(BufferMemory.some(operation, object, device)))
 
 /**
  * The same, for the program. The library does not see the commands that the program enqueues with the handle. On this
@@ -43,7 +45,7 @@ export const handleForProgramUnsafe = (
   device: OpenDevice,
   { order }: OpenClQueue
 ): Exit.Exit<bigint, GpuError> => {
-  const handle = memoryHandle(operation, object, device)
+  const handle = attempt(() => memoryHandle(operation, object, device))
   if (isGpuError(handle)) return Exit.fail(handle)
   const command = ImageLike.isImageLike(object)
     ? { images: [ImageLike.deviceImage(object)] }
@@ -52,12 +54,12 @@ export const handleForProgramUnsafe = (
   return Exit.map(order.before(command), () => handle)
 }
 
-/** The cl_sampler of a sampler, or the error. */
+/** The cl_sampler of a sampler; throws why it cannot be used. */
 export const samplerHandle = (
   operation: string,
   sampler: DeviceSampler,
   { info, status }: OpenDevice
-): bigint | GpuError => {
-  if (status.error !== undefined) return status.error
-  return DriverObject.problem(operation, sampler, info, 0) ?? handleOf(sampler)
+): bigint => {
+  valid(status.error ?? DriverObject.problem(operation, sampler, info, 0))
+  return handleOf(sampler)
 }

@@ -6,10 +6,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { withArticle } from "../../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../../domain/BufferUsageRules.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as Adoption from "../../../services/backend/Adoption.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import { leaseOf } from "../../../services/buffers/LeaseUnder.ts"
@@ -93,10 +94,10 @@ export interface MemoryInfo {
  * @since 0.1.0
  */
 export const info = (object: MemoryObject): Effect.Effect<MemoryInfo, GpuError, OpenCl> =>
-  useOpenedDevice("OpenClMemory.info", ({ api, opened }) => {
-    const memory = memoryHandle("OpenClMemory.info", object, opened)
-    return isGpuError(memory) ? memory : Effect.succeed(MemoryQuery.describe(api, memory))
-  })
+  useOpenedDevice(
+    "OpenClMemory.info",
+    ({ api, opened }, operation) => Exit.succeed(MemoryQuery.describe(api, memoryHandle(operation, object, opened)))
+  )
 
 /**
  * How the handle of a buffer, an image or a sampler is taken over.
@@ -360,12 +361,11 @@ const retained = ({ api }: OpenDevice, [call, handle]: Retain): GpuError | undef
 /** Makes an object around what was found at a handle, with a reference that is the library's. */
 const adopted = <Found extends object, A>(
   device: OpenDevice,
-  found: Found | GpuError,
+  found: Found,
   takeOver: boolean | undefined,
   retain: Retain,
   make: (found: Found) => A
 ): Exit.Exit<A, GpuError> => {
-  if (isGpuError(found)) return Exit.fail(found)
   const unretained = takeOver === true ? undefined : retained(device, retain)
   return unretained === undefined ? Exit.succeed(make(found)) : Exit.fail(unretained)
 }
@@ -376,8 +376,8 @@ const adoptUnsafe = (
   { label, takeOver, usage }: AdoptOptions
 ): Exit.Exit<Adopted, GpuError> => {
   const found = describe(device, memory, label)
-  const problem = usage === undefined || isGpuError(found) ? undefined : usageProblem(usage, found.usage)
-  return adopted(device, problem ?? found, takeOver, ["clRetainMemObject", memory], (found) => {
+  if (usage !== undefined) valid(usageProblem(usage, found.usage))
+  return adopted(device, found, takeOver, ["clRetainMemObject", memory], (found) => {
     const { ownParent, part } = parentOf(device, memory)
     const buffer = new OpenClBuffer(memory, device.info, found.size, usage ?? found.usage, label, part)
     device.adoptUnsafe(buffer)
@@ -385,16 +385,15 @@ const adoptUnsafe = (
   })
 }
 
-/** What a handle is of, or why it cannot be adopted. */
+/** What a handle is of; throws why it cannot be adopted. */
 const describe = (
   device: OpenDevice,
   memory: bigint,
   label: string | undefined
-): { readonly size: number; readonly usage: BufferUsage.BufferUsage } | GpuError => {
+): { readonly size: number; readonly usage: BufferUsage.BufferUsage } => {
   const type = typeOf(operation, device, memory, label)
-  if (isGpuError(type)) return type
   if (type !== MemoryQuery.bufferType) {
-    return invalidRequest(
+    throw invalidRequest(
       operation,
       `the handle is of ${withArticle(MemoryQuery.typeName(type))}`,
       "Pass the cl_mem of a buffer; OpenClMemory.adoptImage takes an image's."

@@ -226,7 +226,7 @@ export const openFirst = (
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,
   selection: Selection & DeviceSettings
-): OpenDevice | GpuError => {
+): OpenDevice => {
   const { candidates, tried } = select(platforms, selection)
   const failed: Array<ProbedDevice> = []
   for (const candidate of candidates) {
@@ -234,7 +234,7 @@ export const openFirst = (
     if (opened instanceof OpenDevice) return opened
     failed.push({ backend: "opencl", device: nameOf(candidate.platform, candidate.device), why: opened })
   }
-  return noDevice(platforms, selection, [...failed, ...tried])
+  throw noDevice(platforms, selection, [...failed, ...tried])
 }
 
 /** The device, or why it cannot be opened. */

@@ -4,8 +4,9 @@
  *
  * @internal
  */
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../../domain/arguments/Format.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { handleProblem } from "../memory/AdoptedHandle.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -24,40 +25,32 @@ export interface Owner {
   readonly device?: bigint | undefined
 }
 
-/** Why a queue cannot be used in the order of its commands, or `undefined`. */
-export const queueProblem = (
+/** Throws why a queue cannot be used in the order of its commands. */
+export const checkQueue = (
   operation: string,
   api: OpenClApi,
-  queue: unknown,
-  owner: Owner,
+  queue: bigint,
+  { context, device }: Owner,
   onFailure: (failed: FailedCall) => GpuError = driverError
-): GpuError | undefined => {
-  const wrong = handleProblem(operation, queue, "cl_command_queue")
-  if (wrong !== undefined) return wrong
-  const info = (what: number) => queueInfo(operation, api, queue as bigint, what, onFailure)
-  const properties = info(CL_QUEUE_PROPERTIES)
-  if (isGpuError(properties)) return properties
-  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
-    return invalidRequest(
+): void => {
+  valid(handleProblem(operation, queue, "cl_command_queue"))
+  const info = (what: number) => valid(queueInfo(operation, api, queue, what, onFailure))
+  if ((info(CL_QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
+    throw invalidRequest(
       operation,
       "the queue executes out of order, so it does not order its commands",
       "Create it without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE."
     )
   }
-  const expected = [["context", CL_QUEUE_CONTEXT, owner.context], ["device", CL_QUEUE_DEVICE, owner.device]] as const
+  const expected = [["context", CL_QUEUE_CONTEXT, context], ["device", CL_QUEUE_DEVICE, device]] as const
   for (const [name, what, wanted] of expected) {
-    if (wanted === undefined) continue
-    const found = info(what)
-    if (isGpuError(found)) return found
-    if (found !== wanted) {
-      return invalidRequest(
-        operation,
-        `the queue belongs to another ${name}`,
-        "Pass the context and the device that it was created with."
-      )
-    }
+    if (wanted === undefined || info(what) === wanted) continue
+    throw invalidRequest(
+      operation,
+      `the queue belongs to another ${name}`,
+      "Pass the context and the device that it was created with."
+    )
   }
-  return undefined
 }
 
 const queueInfo = (

@@ -5,10 +5,11 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted, list } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { handleProblem } from "../memory/AdoptedHandle.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -16,7 +17,7 @@ import { driverError } from "../OpenClError.ts"
 import { type Candidate, nameOf, type OpenClPlatform } from "./OpenClPlatform.ts"
 import { type DeviceSettings, OpenDevice } from "./OpenDevice.ts"
 import * as OpenOptions from "./OpenOptions.ts"
-import { queueProblem } from "./ProgramQueue.ts"
+import { checkQueue } from "./ProgramQueue.ts"
 
 /**
  * Addresses of OpenCL objects that belong together.
@@ -59,21 +60,21 @@ export const problem = (operation: string, { context, device, queue }: Handles):
   handleProblem(operation, context, "cl_context") ?? handleProblem(operation, queue, "cl_command_queue") ??
     handleProblem(operation, device, "cl_device_id")
 
-/** Opens the device of the handles and retains them, or returns why it cannot. @internal */
+/** Opens the device of the handles and retains them, or throws why it cannot. @internal */
 export const open = (
   operation: string,
   api: OpenClApi,
   platforms: ReadonlyArray<OpenClPlatform>,
   handles: Handles,
   options: DeviceSettings
-): OpenDevice | GpuError => {
+): OpenDevice => {
   const candidate = find(platforms, handles.device)
-  if (candidate === undefined) return notListed(operation, platforms, handles.device)
-  const problem = unusableProblem(candidate) ?? queueProblem(operation, api, handles.queue, handles)
-  if (problem !== undefined) return problem
+  if (candidate === undefined) throw notListed(operation, platforms, handles.device)
+  valid(unusableProblem(candidate))
+  checkQueue(operation, api, handles.queue, handles)
   const driverObjects = new DriverObjects()
-  const retained = retain(api, handles, driverObjects)
-  return isGpuError(retained) ? retained : new OpenDevice(api, candidate, handles, driverObjects, options)
+  valid(retain(api, handles, driverObjects))
+  return new OpenDevice(api, candidate, handles, driverObjects, options)
 }
 
 const find = (platforms: ReadonlyArray<OpenClPlatform>, id: bigint): Candidate | undefined => {

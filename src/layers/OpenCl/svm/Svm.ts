@@ -12,8 +12,9 @@
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Hash from "effect/Hash"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { inOneLine, showing } from "../../../domain/arguments/Showing.ts"
-import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as BufferProblems from "../../../services/buffers/BufferProblems.ts"
 import type { OpenCl } from "../OpenCl.ts"
@@ -128,9 +129,7 @@ export const capabilities: Effect.Effect<SvmCapabilities, never, OpenCl> = Effec
 export const pointer = (buffer: BufferLike.BufferLike): Effect.Effect<SvmPointer, GpuError, OpenCl> =>
   useOpenedDevice("Svm.pointer", ({ svm }) => {
     const operation = "Svm.pointer"
-    const target = targetOf(svm, operation, buffer, 0)
-    if (isGpuError(target)) return target
-    if (target === undefined) return BufferProblems.noMemory(operation)
+    const target = valid(targetOf(svm, operation, buffer, 0) ?? BufferProblems.noMemory(operation))
     const command = { buffers: [target.buffer] }
     svm.device.queues.handedOut(command)
     return Effect.as(svm.queue.order.before(command), new SvmPointer(target.address, buffer.size))

@@ -4,27 +4,22 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import * as BufferRequest from "../../../domain/BufferRequest.ts"
-import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
 import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
-import { type AllocateOptions, Allocator } from "../../../services/buffers/Allocator.ts"
+import * as Allocator from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { validated } from "../../../services/calls/Validated.ts"
-import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { DeviceContext } from "../../../services/device/DeviceContext.ts"
-import { EmptyBuffer } from "../../../services/device/EmptyBuffer.ts"
-import { QueueDriver } from "../../../services/device/QueueDriver.ts"
-import * as ReleaseInOrder from "../../../services/device/ReleaseInOrder.ts"
+import type { QueueDriver } from "../../../services/device/QueueDriver.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
 import { grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
-import type { SvmKind, SvmMemory } from "./SvmMemory.ts"
+import type { SvmKind } from "./SvmMemory.ts"
 
 /**
  * Which memory an allocator gives.
@@ -92,8 +87,8 @@ const poolOptions = Schema.Struct({ ...allocatorOptions.fields, ...BlockOptions.
  */
 export const layerAllocator = (
   options?: AllocatorOptions
-): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
-  Layer.fresh(Layer.effect(Allocator, make(options ?? {})))
+): Layer.Layer<Allocator.Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
+  Layer.fresh(Layer.effect(Allocator.Allocator, make(options ?? {})))
 
 /**
  * A pool of shared virtual memory: `BufferPool.layerNoDeps` over {@link layerAllocator}, so bytes are counted and limits,
@@ -126,18 +121,16 @@ export const layerPool = (
   options?: PoolOptions
 ): Layer.Layer<BufferPool.BufferPool, GpuError, OpenCl | DeviceContext | QueueDriver> =>
   Layer.unwrap(validated("Svm.layerPool", (operation) => {
-    const given = LayerOptions.read(operation, poolOptions, options)
-    if (isGpuError(given)) return given
-    const { alignment, atomics, grain, ...pool } = given
+    const { alignment, atomics, grain, ...pool } = valid(LayerOptions.read(operation, poolOptions, options))
     return Effect.succeed(Layer.provide(BufferPool.layerNoDeps(pool), layerAllocator({ alignment, atomics, grain })))
   }))
 
+/** The rules are those of every allocator; only the memory comes from elsewhere. */
 const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   const options = LayerOptions.read("Svm.layerAllocator", allocatorOptions, given)
   if (isGpuError(options)) return yield* options
   const { svm } = yield* own
   const device = yield* DeviceContext
-  const driver = yield* QueueDriver
   const kind: SvmKind = {
     grain: options.grain ?? "coarse",
     atomics: options.atomics ?? false,
@@ -145,31 +138,13 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   }
   const problem = kindProblem(svm.capabilities, kind)
   if (problem !== undefined) return yield* problem
-  return Allocator.of({
-    allocate: (bytes, options) => validated("Allocator.allocate", () => allocate(svm, kind, bytes, options)),
-    freeUnsafe: (buffer) => ReleaseInOrder.releaseInOrderUnsafe(device, driver, buffer),
-    reclaim: driver.reclaim,
-    immediate: true
+  const shared = DeviceContext.of({
+    ...device,
+    createBuffer: (bytes, usage, label) => svm.createUnsafe(bytes, usage, label, kind)
   })
+  const layer = Layer.provide(Allocator.layerDeferred, Layer.succeed(DeviceContext, shared))
+  return { ...yield* Effect.provide(Allocator.Allocator, layer), immediate: true }
 })
-
-const allocate = (
-  svm: SvmMemory,
-  kind: SvmKind,
-  bytes: number,
-  options: AllocateOptions | undefined
-): Exit.Exit<DeviceBuffer, GpuError> | GpuError => {
-  const operation = "Allocator.allocate"
-  const usage = options?.usage ?? BufferUsage.defaultUsage
-  const { info, status } = svm.device
-  const problem = status.error ??
-    BufferRequest.problem(operation, bytes, usage, options?.label) ??
-    BufferRequest.deviceLimitProblem(operation, bytes, info.limits, "maxBufferSize")
-  if (problem !== undefined) return problem
-  return bytes === 0
-    ? Exit.succeed(new EmptyBuffer(info, usage, options?.label))
-    : svm.createUnsafe(bytes, usage, options?.label, kind)
-}
 
 const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
   const operation = "Svm.layerAllocator"

@@ -5,15 +5,16 @@
  */
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import type * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import * as Attachments from "../../../services/lease/Attachments.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, type FailedCall, onDevice } from "../OpenClError.ts"
-import { queueProblem } from "../opening/ProgramQueue.ts"
+import { checkQueue } from "../opening/ProgramQueue.ts"
 import { useOpenedDevice } from "../OwnDevice.ts"
 import { type SvmMemory, type SvmTarget, targetOf } from "./SvmMemory.ts"
 
@@ -55,16 +56,10 @@ const CL_INVALID_COMMAND_QUEUE = -36
  */
 export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effect.Effect<void, GpuError, OpenCl> =>
   useOpenedDevice("Svm.bindToQueue", ({ svm }) => {
-    const target = targetOf(svm, "Svm.bindToQueue", buffer, 0)
-    if (isGpuError(target)) return target
-    const problem = queueProblem(
-      "Svm.bindToQueue",
-      svm.device.api,
-      queue,
-      { context: svm.device.context },
-      (failed) => onDevice(svm.device.status, failed)
-    )
-    if (problem !== undefined || target === undefined) return problem ?? Exit.void
+    const target = valid(targetOf(svm, "Svm.bindToQueue", buffer, 0))
+    const { api, context, status } = svm.device
+    checkQueue("Svm.bindToQueue", api, queue, { context }, (failed) => onDevice(status, failed))
+    if (target === undefined) return Exit.void
     // In the same synchronous step as the check that the lease is live: nothing would end the binding of a released
     // lease.
     const unbound = unbind(buffer)
@@ -95,8 +90,8 @@ export const bindToQueue = (buffer: BufferLike.BufferLike, queue: bigint): Effec
  */
 export const unbindFromQueue = (buffer: BufferLike.BufferLike): Effect.Effect<void, GpuError, OpenCl> =>
   useOpenedDevice("Svm.unbindFromQueue", ({ svm }) => {
-    const target = targetOf(svm, "Svm.unbindFromQueue", buffer, 0)
-    return isGpuError(target) ? target : unbind(buffer)
+    valid(targetOf(svm, "Svm.unbindFromQueue", buffer, 0))
+    return unbind(buffer)
   })
 
 const bindings = new WeakMap<BufferLike.BufferLike, QueueBinding>()

@@ -6,11 +6,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../../domain/BufferUsage.ts"
 import * as BufferRange from "../../../domain/data/BufferRange.ts"
 import { detachMemory } from "../../../domain/data/DetachMemory.ts"
 import * as StridedShape from "../../../domain/data/StridedShape.ts"
-import { type GpuError, isGpuError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import * as BufferLike from "../../../services/buffers/BufferLike.ts"
 import * as Mapping from "../../../services/buffers/mapping/Mapping.ts"
 import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.ts"
@@ -90,13 +91,11 @@ const begin = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError> => {
-  const target = targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite")
-  if (isGpuError(target)) return target
+  const target = valid(targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite"))
   const offset = options.offset ?? 0
   // Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold.
-  const layout = BufferRange.offsetProblem(operation, buffer, offset, { bytes: 1, liftable: false }) ??
-    StridedShape.within(operation, buffer, offset, type, options)
-  if (isGpuError(layout)) return layout
+  valid(BufferRange.offsetProblem(operation, buffer, offset, { bytes: 1, liftable: false }))
+  const layout = valid(StridedShape.within(operation, buffer, offset, type, options))
   const bytes = layout.span * type.BYTES_PER_ELEMENT
   const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
   if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))

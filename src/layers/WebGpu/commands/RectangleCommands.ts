@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { Extent, Place } from "../../../domain/data/Rectangle.ts"
 import { byteLength, copyBytes, packed, runs } from "../../../domain/data/RectangleRows.ts"
@@ -12,7 +11,6 @@ import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
 import { command } from "./EncodedCommand.ts"
-import { inScopes } from "./ErrorScopes.ts"
 import * as Readback from "./Readback.ts"
 import type { Rectangles } from "./WebGpuQueue.ts"
 
@@ -24,20 +22,13 @@ export const rectangles: Rectangles = (queue, opened) => ({
         encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
       }
     })),
-  writeRectUnsafe: (extent, target, to, rows) => {
-    const flushed = queue.flushUnsafe()
-    if (Exit.isFailure(flushed)) return flushed
-    const { device } = opened
-    const scopes = inScopes(device, () => {
+  writeRectUnsafe: (extent, target, to, rows) =>
+    queue.write("GPUQueue.writeBuffer", CommandLabel.writeRect(extent, target), () => {
       const there = gpuOf(target)
       for (const [start, end, bytes] of runs(extent, packed(extent), to)) {
-        device.queue.writeBuffer(there, target.origin + end, rows, start, bytes)
+        opened.device.queue.writeBuffer(there, target.origin + end, rows, start, bytes)
       }
-    })
-    const label = CommandLabel.writeRect(extent, target)
-    queue.follow("GPUQueue.writeBuffer", scopes, () => [label()])
-    return Exit.void
-  },
+    }),
   readRectUnsafe: (extent, source, from, answer) =>
     queue.inOrderUnsafe((answer) => readUnsafe(opened, extent, source, from, answer), answer)
 })

@@ -57,15 +57,10 @@ export class WebGpuQueue implements Driver {
     Object.assign(this, rectangles(this, opened))
   }
 
-  /**
-   * Recorded work is submitted first, since the device does a write when it is called. WebGPU writes multiples of 4
-   * bytes: the last ones go through a padded word.
-   */
+  /** WebGPU writes multiples of 4 bytes: the last ones go through a padded word. */
   readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
-    const flushed = this.flushUnsafe()
-    if (Exit.isFailure(flushed)) return flushed
     const whole = data.byteLength - data.byteLength % 4
-    const scopes = inScopes(this.#device, () => {
+    return this.write("GPUQueue.writeBuffer", CommandLabel.write(data.byteLength, target), () => {
       const buffer = gpuOf(target)
       const from = target.origin + offset
       if (whole > 0) this.#device.queue.writeBuffer(buffer, from, data, 0, whole)
@@ -75,8 +70,13 @@ export class WebGpuQueue implements Driver {
         this.#device.queue.writeBuffer(buffer, from + whole, last)
       }
     })
-    const label = CommandLabel.write(data.byteLength, target)
-    this.follow("GPUQueue.writeBuffer", scopes, () => [label()])
+  }
+
+  /** Writes by calls of the device. Recorded work is submitted first, since the device does a write when it is called. */
+  write(call: string, label: CommandLabel.CommandLabel, calls: () => void): Exit.Exit<void, GpuError> {
+    const flushed = this.flushUnsafe()
+    if (Exit.isFailure(flushed)) return flushed
+    this.#follow(call, inScopes(this.#device, calls), () => [label()])
     return Exit.void
   }
 
@@ -104,7 +104,7 @@ export class WebGpuQueue implements Driver {
   }
 
   /** Counts a submit or a write that has just been made, and follows what becomes of it. */
-  follow(
+  #follow(
     call: string,
     scopes: Promise<ReadonlyArray<ScopedFailure>>,
     onFailure: () => ReadonlyArray<string>
@@ -133,7 +133,7 @@ export class WebGpuQueue implements Driver {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return Exit.failCause(flushed.cause)
     const scopes = inScopes(this.#device, () => this.#pattern.write(words, bytes, least))
-    this.follow("GPUQueue.writeBuffer", scopes, () => {
+    this.#follow("GPUQueue.writeBuffer", scopes, () => {
       this.#distrust()
       return ["the pattern of a fill"]
     })
@@ -174,7 +174,7 @@ export class WebGpuQueue implements Driver {
     })
     // Flushes pile up until somebody waits; their commands' arguments need not.
     const labels = commands.map(({ label }) => label)
-    this.follow("GPUQueue.submit", scopes, () => {
+    this.#follow("GPUQueue.submit", scopes, () => {
       this.#distrust()
       return labels.map((label) => label())
     })

@@ -88,20 +88,18 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
   }
 
   /** Recorded work is submitted first, since the device does a write when it is called. */
-  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) => {
-    const flushed = this.#queue.flushUnsafe()
-    if (Exit.isFailure(flushed)) return flushed
-    const scopes = inScopes(this.#device, () =>
-      this.#device.queue.writeTexture(
-        { texture: textureOf(target), origin: gpuOrigin(region.origin) },
-        data,
-        { bytesPerRow: TextureCommands.rowBytesOf(target, region), rowsPerImage: region.extent[1] },
-        gpuExtent(region.extent)
-      ))
-    const label = CommandLabel.write(data.byteLength, target)
-    this.#queue.follow("GPUQueue.writeTexture", scopes, () => [label()])
-    return Exit.void
-  }
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, region, data) =>
+    this.#queue.write(
+      "GPUQueue.writeTexture",
+      CommandLabel.write(data.byteLength, target),
+      () =>
+        this.#device.queue.writeTexture(
+          { texture: textureOf(target), origin: gpuOrigin(region.origin) },
+          data,
+          { bytesPerRow: TextureCommands.rowBytesOf(target, region), rowsPerImage: region.extent[1] },
+          gpuExtent(region.extent)
+        )
+    )
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const { maxBufferSize } = this.#device.limits

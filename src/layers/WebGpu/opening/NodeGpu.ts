@@ -7,6 +7,7 @@
 import * as Effect from "effect/Effect"
 import { messageOf } from "../../../domain/arguments/Format.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
+import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { unavailable } from "./NoDevice.ts"
 import { currentRuntime } from "./Runtime.ts"
@@ -48,11 +49,14 @@ const nodeGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, 
 export const processGpu = (flags: ReadonlyArray<string>): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
   Effect.suspend(() => {
     const own = browserGpu()
-    if (own !== undefined) return Effect.succeed(own)
-    return currentRuntime().isNode
-      ? nodeGpu(flags)
-      : unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
+    return own === undefined && currentRuntime().isNode ? nodeGpu(flags) : givenGpu(own)
   })
+
+/** The GPU object of a page, which may have none. */
+export const givenGpu = (gpu: WebGpuApi.Gpu | undefined): Effect.Effect<WebGpuHandle.Gpu, GpuError> =>
+  gpu === undefined
+    ? unavailable(({ noNavigatorGpu }, runtime) => noNavigatorGpu(runtime))
+    : Effect.succeed(gpu as WebGpuHandle.Gpu)
 
 const importDawn = (): Promise<DawnModule> =>
   import(/* @vite-ignore */ /* webpackIgnore: true */ packageName) as Promise<DawnModule>
