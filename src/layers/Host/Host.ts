@@ -19,7 +19,6 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
@@ -321,7 +320,7 @@ const describe = (settings: Settings): DeviceInfo => ({
   dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
 })
 
-type Settings = Exclude<ReturnType<typeof resolve>, GpuError>
+type Settings = ReturnType<typeof resolve>
 
 const GiB = 2 ** 30
 
@@ -343,18 +342,8 @@ const resolve = (given: HostOptions) => {
     maxWorkgroupSize: options.maxWorkgroupSize ?? 256,
     rangeItems: options.rangeItems ?? 65_536
   }
-  for (const [option, value] of Object.entries(settings)) {
-    // Tests may open a device of 0 bytes; the other options must be positive.
-    const least = option === "capacityBytes" ? 0 : 1
-    if (value === undefined || (Number.isSafeInteger(value) && value >= least)) continue
-    return invalidRequest(
-      layerOperation,
-      `${option} ${formatted(value)} is no whole number of at least ${least}`,
-      "Leave it out for the default."
-    )
-  }
   if (settings.regionAlignment % 4 !== 0) {
-    return invalidRequest(
+    throw invalidRequest(
       layerOperation,
       `regionAlignment ${settings.regionAlignment} is no multiple of 4`,
       "Every access starts at a multiple of 4 bytes, so every sub-region does."
@@ -379,6 +368,14 @@ const bytesOf = (
 ): number | undefined => {
   const device = { backend: "host", limits: { memoryBytes } }
   const bytes = valid(MemoryLimit.resolve(layerOperation, name, { bytes: options[name] }, device))
+  // Tests may open a device of 0 bytes.
+  if (bytes === 0 && name !== "capacityBytes") {
+    throw invalidRequest(
+      layerOperation,
+      `${name} 0 is no whole number of at least 1`,
+      "Leave it out for the default."
+    )
+  }
   return bytes === undefined ? undefined : Math.min(bytes, Number.MAX_SAFE_INTEGER)
 }
 

@@ -71,52 +71,6 @@ export const copyRectPieces = function*(
   if (cost > 0) yield cost
 }
 
-/** Keeps `data`: pass a copy. */
-export const write = (target: HostBuffer, offset: number, data: Uint8Array<ArrayBuffer>): HostCommand => {
-  const { buffer, byteLength, byteOffset } = data
-  return {
-    label: CommandLabel.write(byteLength, target),
-    buffers: [target],
-    pieces: () => copyPieces(buffer, byteOffset, target.memory, target.base + offset, byteLength)
-  }
-}
-
-export const copy = (
-  source: HostBuffer,
-  sourceOffset: number,
-  target: HostBuffer,
-  targetOffset: number,
-  bytes: number
-): HostCommand => ({
-  label: CommandLabel.copy(bytes, source, target),
-  buffers: [source, target],
-  pieces: () => copyPieces(source.memory, source.base + sourceOffset, target.memory, target.base + targetOffset, bytes)
-})
-
-/** Keeps `rows`, which are packed. */
-export const writeRect = (
-  extent: Extent,
-  target: HostBuffer,
-  to: Place,
-  rows: Uint8Array<ArrayBuffer>
-): HostCommand => ({
-  label: CommandLabel.writeRect(extent, target),
-  buffers: [target],
-  pieces: () => copyRectPieces(extent, { memory: rows.buffer, base: rows.byteOffset }, packed(extent), target, to)
-})
-
-export const copyRect = (
-  extent: Extent,
-  source: HostBuffer,
-  from: Place,
-  target: HostBuffer,
-  to: Place
-): HostCommand => ({
-  label: CommandLabel.copyRect(extent, source, target),
-  buffers: [source, target],
-  pieces: () => copyRectPieces(extent, source, from, target, to)
-})
-
 /** The buffers are those of the vectors, and then those of the images. */
 export const dispatch = (
   compiled: HostKernel,

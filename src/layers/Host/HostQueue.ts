@@ -7,6 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
+import * as CommandLabel from "../../domain/arguments/CommandLabel.ts"
 import { messageOf, thrownPlace } from "../../domain/arguments/Format.ts"
 import { allocate } from "../../domain/data/HostData.ts"
 import { byteLength, packed } from "../../domain/data/RectangleRows.ts"
@@ -18,7 +19,7 @@ import type { CommandMemory } from "../../services/device/queues/MemoryUses.ts"
 import { orLost } from "../../services/device/queues/OrLost.ts"
 import { queueClosed } from "../../services/device/queues/Queue.ts"
 import type { DeviceQueues, OrderedQueue, QueueOrder } from "../../services/device/queues/QueueOrder.ts"
-import * as HostCommand from "./HostCommand.ts"
+import { copyPieces, copyRectPieces, dispatch, fill, type HostCommand } from "./HostCommand.ts"
 import { driverError, type HostDevice } from "./HostDevice.ts"
 import type { HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
@@ -28,7 +29,7 @@ import type { HostImage } from "./images/HostImage.ts"
 type Driver = QueueDriver["Service"]
 
 /** A command and its planned fault. */
-type Recorded = { readonly command: HostCommand.HostCommand; readonly fault: string | undefined }
+type Recorded = { readonly command: HostCommand; readonly fault: string | undefined }
 
 /** A fiber that waits until the first `position` commands have ended. */
 type PositionWaiter = { readonly position: number; readonly done: () => void }
@@ -93,7 +94,12 @@ export class HostQueue implements Driver, OrderedQueue {
     const fault = this.#device.faults.calls.commands.next()
     if (fault === undefined && this.#worker.idle) new Uint8Array(buffer.memory, buffer.base + offset).set(data)
     else {
-      const command = HostCommand.write(buffer, offset, data.slice())
+      const kept = data.slice()
+      const command = {
+        label: CommandLabel.write(kept.byteLength, buffer),
+        buffers: [buffer],
+        pieces: () => copyPieces(kept.buffer, 0, buffer.memory, buffer.base + offset, kept.byteLength)
+      }
       this.#submit({ command, fault })
       this.#noteUse(command)
     }
@@ -101,17 +107,32 @@ export class HostQueue implements Driver, OrderedQueue {
     return Exit.void
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
-    this.recordUnsafe(
-      "CommandQueue.copy",
-      HostCommand.copy(own(source), sourceOffset, own(target), targetOffset, bytes)
-    )
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
+    const [from, to] = [own(source), own(target)]
+    return this.recordUnsafe("CommandQueue.copy", {
+      label: CommandLabel.copy(bytes, from, to),
+      buffers: [from, to],
+      pieces: () => copyPieces(from.memory, from.base + sourceOffset, to.memory, to.base + targetOffset, bytes)
+    })
+  }
 
-  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
-    this.recordUnsafe("CommandQueue.copyRect", HostCommand.copyRect(extent, own(source), from, own(target), to))
+  readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) => {
+    const [here, there] = [own(source), own(target)]
+    return this.recordUnsafe("CommandQueue.copyRect", {
+      label: CommandLabel.copyRect(extent, here, there),
+      buffers: [here, there],
+      pieces: () => copyRectPieces(extent, here, from, there, to)
+    })
+  }
 
-  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
-    this.recordUnsafe("CommandQueue.writeRect", HostCommand.writeRect(extent, own(target), to, rows))
+  readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) => {
+    const [here, there] = [{ memory: rows.buffer, base: rows.byteOffset }, own(target)]
+    return this.recordUnsafe("CommandQueue.writeRect", {
+      label: CommandLabel.writeRect(extent, there),
+      buffers: [there],
+      pieces: () => copyRectPieces(extent, here, packed(extent), there, to)
+    })
+  }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, offset, bytes, pattern) =>
     this.fillWideUnsafe(target, offset, bytes, [pattern])
@@ -120,18 +141,17 @@ export class HostQueue implements Driver, OrderedQueue {
     const extent = [bytes, 1, 1] as const
     const element = new Uint8Array(Uint32Array.from(patterns).buffer)
     const place = { ...packed(extent), offset }
-    return this.recordUnsafe("CommandQueue.fill", HostCommand.fill(own(target), extent, place, element))
+    return this.recordUnsafe("CommandQueue.fill", fill(own(target), extent, place, element))
   }
 
-  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (dispatch) => {
-    const { compiled, images, vectors } = dispatch
+  readonly dispatchUnsafe: Driver["dispatchUnsafe"] = (given) => {
     const buffers = [
-      ...vectors.map(({ buffer }) => own(buffer)),
-      ...images.map((image) => (image as HostImage).buffer)
+      ...given.vectors.map(({ buffer }) => own(buffer)),
+      ...given.images.map((image) => (image as HostImage).buffer)
     ]
     return this.recordUnsafe(
       "CommandQueue.dispatch",
-      HostCommand.dispatch(compiled as HostKernel, dispatch, buffers, this.#running)
+      dispatch(given.compiled as HostKernel, given, buffers, this.#running)
     )
   }
 
@@ -150,7 +170,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#readUnsafe(
       source,
       bytes,
-      (own, result) => HostCommand.copyPieces(own.memory, own.base + offset, result, 0, bytes),
+      (own, result) => copyPieces(own.memory, own.base + offset, result, 0, bytes),
       answer
     )
 
@@ -158,7 +178,7 @@ export class HostQueue implements Driver, OrderedQueue {
     this.#readUnsafe(
       source,
       byteLength(extent),
-      (own, result) => HostCommand.copyRectPieces(extent, own, from, { memory: result, base: 0 }, packed(extent)),
+      (own, result) => copyRectPieces(extent, own, from, { memory: result, base: 0 }, packed(extent)),
       answer
     )
 
@@ -253,7 +273,7 @@ export class HostQueue implements Driver, OrderedQueue {
   })
 
   /** Records a command on buffers of this backend. */
-  recordUnsafe(operation: string, command: HostCommand.HostCommand): Exit.Exit<void, GpuError> {
+  recordUnsafe(operation: string, command: HostCommand): Exit.Exit<void, GpuError> {
     const problem = this.#device.problem(operation, command.buffers) ?? this.#operation()
     if (problem !== undefined) return Exit.fail(problem)
     const ordered = this.#inOrder(command)
@@ -332,7 +352,7 @@ export class HostQueue implements Driver, OrderedQueue {
     }
   }
 
-  *#attempt(command: HostCommand.HostCommand, fault: string | undefined): Generator<number, void> {
+  *#attempt(command: HostCommand, fault: string | undefined): Generator<number, void> {
     if (fault !== undefined) return this.#fail("run", fault, [command.label()])
     try {
       yield* command.pieces()

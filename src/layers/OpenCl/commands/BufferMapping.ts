@@ -10,7 +10,7 @@ import type { DriverMapping, MapAccess } from "../../../services/device/QueueDri
 import { allocationOf, handleOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
-import type { SvmRange } from "../svm/SvmAllocation.ts"
+import type { SvmAllocation, SvmRange } from "../svm/SvmAllocation.ts"
 import type { MapCall, OpenClMappings } from "./OpenClMapping.ts"
 import { CL_NON_BLOCKING } from "./Recorder.ts"
 
@@ -23,30 +23,22 @@ export const map = (
   access: MapAccess
 ): Exit.Exit<DriverMapping, GpuError> => {
   const flags = mappings.flagsOf(access)
-  return mappings.map(
-    sharedCall(api, buffer, offset, bytes, flags) ?? plainCall(api, buffer, offset, bytes, flags),
-    () => bytes
-  )
+  const allocation = allocationOf(buffer)
+  const call = allocation === undefined
+    ? plainCall(api, flags, handleOf(buffer), offset, bytes)
+    : sharedCall(api, flags, allocation, allocation.address + BigInt(buffer.origin + offset), bytes)
+  return mappings.map({ ...call, memory: buffer, bytes }, () => bytes)
 }
 
-const plainCall = (
-  api: OpenClApi,
-  buffer: DeviceBuffer,
-  offset: number,
-  bytes: number,
-  flags: number
-): MapCall => {
-  const memory = handleOf(buffer)
-  return {
-    memory: buffer,
-    call: "clEnqueueMapBuffer",
-    unmapCall: "clEnqueueUnmapMemObject",
-    bytes,
-    map: (queue, event, code) =>
-      api.clEnqueueMapBuffer(queue, memory, CL_NON_BLOCKING, flags, offset, bytes, 0, null, event, code),
-    unmap: (queue, event, address) => api.clEnqueueUnmapMemObject(queue, memory, address, 0, null, event)
-  }
-}
+type Call = Omit<MapCall, "memory" | "bytes">
+
+const plainCall = (api: OpenClApi, flags: number, memory: bigint, offset: number, bytes: number): Call => ({
+  call: "clEnqueueMapBuffer",
+  unmapCall: "clEnqueueUnmapMemObject",
+  map: (queue, event, code) =>
+    api.clEnqueueMapBuffer(queue, memory, CL_NON_BLOCKING, flags, offset, bytes, 0, null, event, code),
+  unmap: (queue, event, address) => api.clEnqueueUnmapMemObject(queue, memory, address, 0, null, event)
+})
 
 /**
  * For a buffer in shared virtual memory, which has commands of its own for mapping. Bytes that are mapped already are not
@@ -54,33 +46,28 @@ const plainCall = (
  */
 const sharedCall = (
   api: OpenClApi,
-  buffer: DeviceBuffer,
-  offset: number,
-  bytes: number,
-  flags: number
-): MapCall | undefined => {
-  const allocation = allocationOf(buffer)
-  if (allocation === undefined) return undefined
-  const address = allocation.address + BigInt(buffer.origin + offset)
-  const ranges = allocation.mapped.covering(address, address + BigInt(bytes))
+  flags: number,
+  { mapped, shown }: SvmAllocation,
+  address: bigint,
+  bytes: number
+): Call => {
+  const ranges = mapped.covering(address, address + BigInt(bytes))
   const fresh = ranges.filter(({ mappings }) => mappings === 0)
   return {
-    memory: buffer,
     call: "clEnqueueSVMMap",
     unmapCall: "clEnqueueSVMUnmap",
-    bytes,
     map: (queue, event, code) => {
       code[0] = mapRanges(api, queue, flags, fresh, event)
       if (code[0] !== OpenClCode.success) return null
-      allocation.mapped.retain(ranges)
+      mapped.retain(ranges)
       return address
     },
-    unmap: (queue, event) => unmapRanges(api, queue, allocation.mapped.release(ranges), event),
+    unmap: (queue, event) => unmapRanges(api, queue, mapped.release(ranges), event),
     failed: (code) => {
       for (const range of fresh) range.failure = code
     },
     failure: () => ranges.find(({ failure }) => failure !== undefined)?.failure,
-    shown: allocation.shown
+    shown
   }
 }
 

@@ -17,13 +17,7 @@ import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import {
-  commandsPerFlush,
-  type DriverMapping,
-  type MapAccess,
-  type QueueDriver,
-  type ReadAnswer
-} from "../../../services/device/QueueDriver.ts"
+import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import { orLost } from "../../../services/device/queues/OrLost.ts"
 import { queueClosed } from "../../../services/device/queues/Queue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
@@ -137,12 +131,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   readonly readRectUnsafe: Driver["readRectUnsafe"] = (extent, source, from, answer) =>
     RectangleTransfers.readUnsafe(this, extent, source, from, answer)
 
-  readonly mapUnsafe = (
-    buffer: DeviceBuffer,
-    offset: number,
-    bytes: number,
-    access: MapAccess
-  ): Exit.Exit<DriverMapping, GpuError> =>
+  readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (buffer, offset, bytes, access) =>
     BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
 
   readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#commands.recorded

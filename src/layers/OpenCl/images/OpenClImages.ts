@@ -98,7 +98,7 @@ export class OpenClImages implements Driver {
   }
 
   readonly formats: Driver["formats"] = (usage, kind) => {
-    if (!this.#hasImages) return []
+    if (!hasImages(this.#device)) return []
     const count = new Uint32Array(new ArrayBuffer(4))
     const asked = [
       this.#device.context,
@@ -257,10 +257,6 @@ export class OpenClImages implements Driver {
 
   readonly destroySamplerUnsafe: Driver["destroySamplerUnsafe"] = (sampler) => this.samplers.destroyUnsafe(sampler)
 
-  get #hasImages(): boolean {
-    return hasImages(this.#device)
-  }
-
   /**
    * PoCL 3.1 lists images with one half per element, but its kernels read other numbers from them and write others: 234
    * instead of 0.126, in every kind of image. Without kernels they are as good as any.
@@ -272,7 +268,7 @@ export class OpenClImages implements Driver {
   }
 
   #limit(what: number): number {
-    if (!this.#hasImages) return 1
+    if (!hasImages(this.#device)) return 1
     return Math.max(1, InfoQuery.long(this.#api.clGetDeviceInfo, this.#device.device.id, what) ?? 1)
   }
 

@@ -31,25 +31,29 @@ const number: InfoQuery.Read<number> = (...args) => InfoQuery.long(...args) ?? 0
 
 const bool: InfoQuery.Read<boolean> = (...args) => (InfoQuery.uint(...args) ?? 0) !== 0
 
+/** What the list of devices says as the driver says it. */
+const plainProperties = {
+  maxAllocationBytes: [0x1010, number],
+  maxParameterBytes: [0x1017, number],
+  globalMemoryBytes: [0x101f, number],
+  name: [0x102b, InfoQuery.text],
+  vendor: [0x102c, InfoQuery.text],
+  driverVersion: [0x102d, InfoQuery.text],
+  version: [0x102f, InfoQuery.text]
+} as const satisfies InfoQuery.Properties
+
 const deviceProperties = {
   type: [0x1000, number],
   maxWorkgroupSize: [0x1004, number],
   maxWorkItemSizes: [0x1005, InfoQuery.words],
   maxReadImages: [0x100e, number],
   maxWriteImages: [0x100f, number],
-  maxAllocationBytes: [0x1010, number],
   imageSupport: [0x1016, bool],
-  maxParameterBytes: [0x1017, number],
   maxSamplers: [0x1018, number],
   memoryAlignmentBits: [0x1019, number],
-  globalMemoryBytes: [0x101f, number],
   isLittleEndian: [0x1026, bool],
   isAvailable: [0x1027, bool],
   hasCompiler: [0x1028, bool],
-  name: [0x102b, InfoQuery.text],
-  vendor: [0x102c, InfoQuery.text],
-  driverVersion: [0x102d, InfoQuery.text],
-  version: [0x102f, InfoQuery.text],
   extensions: [0x1030, InfoQuery.text]
 } as const satisfies InfoQuery.Properties
 
@@ -205,16 +209,10 @@ const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice
   const { maxReadImages, maxSamplers, maxWriteImages } = facts
   return {
     index,
-    name: facts.name,
-    vendor: facts.vendor,
+    ...InfoQuery.all(plainProperties, api.clGetDeviceInfo, id),
     type: deviceType(facts.type),
-    version: facts.version,
-    driverVersion: facts.driverVersion,
-    globalMemoryBytes: facts.globalMemoryBytes,
-    maxAllocationBytes: facts.maxAllocationBytes,
     // Only the first dimension is used.
     maxWorkgroupSize: Math.min(facts.maxWorkgroupSize, Number(facts.maxWorkItemSizes?.[0] ?? 1)),
-    maxParameterBytes: facts.maxParameterBytes,
     images: facts.imageSupport ? { maxReadImages, maxWriteImages, maxSamplers } : undefined,
     memoryAlignment: alignmentOf(facts.memoryAlignmentBits),
     extensions: facts.extensions.split(" ").filter((name) => name !== ""),

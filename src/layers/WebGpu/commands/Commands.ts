@@ -13,18 +13,6 @@ import { command, type EncodedCommand, type Pattern, type Temporaries } from "./
 
 export type Command = EncodedCommand | DispatchCommand
 
-export const copy = (
-  source: DeviceBuffer,
-  sourceOffset: number,
-  target: DeviceBuffer,
-  targetOffset: number,
-  bytes: number
-): EncodedCommand =>
-  command(CommandLabel.copy(bytes, source, target), (encoder) => {
-    const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
-    encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
-  })
-
 /** Fills with the pattern, or with zeros if no pattern is given. */
 export const fill = (
   target: DeviceBuffer,

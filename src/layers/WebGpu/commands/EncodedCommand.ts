@@ -4,7 +4,7 @@
  * @internal
  */
 import type { CommandLabel } from "../../../domain/arguments/CommandLabel.ts"
-import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 export interface EncodedCommand {
@@ -32,18 +32,16 @@ export interface Pattern {
 
 /** Textures that one submit needs: they are destroyed after it. */
 export class Temporaries {
-  readonly #device: WebGpuHandle.Device
-  readonly #driverObjects: DriverObjects
+  readonly #opened: OpenDevice
   readonly #textures: Array<WebGpuHandle.Texture> = []
 
-  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
-    this.#device = device
-    this.#driverObjects = driverObjects
+  constructor(opened: OpenDevice) {
+    this.#opened = opened
   }
 
   add(descriptor: Parameters<WebGpuHandle.Device["createTexture"]>[0]): WebGpuHandle.Texture {
-    const texture = this.#device.createTexture(descriptor)
-    this.#driverObjects.add("temporary")
+    const texture = this.#opened.device.createTexture(descriptor)
+    this.#opened.driverObjects.add("temporary")
     this.#textures.push(texture)
     return texture
   }
@@ -52,7 +50,7 @@ export class Temporaries {
   destroy(): void {
     for (const texture of this.#textures) {
       texture.destroy()
-      this.#driverObjects.remove("temporary")
+      this.#opened.driverObjects.remove("temporary")
     }
     this.#textures.length = 0
   }

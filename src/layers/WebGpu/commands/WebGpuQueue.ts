@@ -14,10 +14,10 @@ import type { UniformRing } from "../kernels/UniformRing.ts"
 import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
 import { awaitEnd } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
+import { gpuOf, roundUp4, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as Commands from "./Commands.ts"
-import { type Pattern, Temporaries } from "./EncodedCommand.ts"
+import { command, type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
@@ -81,7 +81,10 @@ export class WebGpuQueue implements Driver {
   }
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
-    this.record(Commands.copy(source, sourceOffset, target, targetOffset, bytes))
+    this.record(command(CommandLabel.copy(bytes, source, target), (encoder) => {
+      const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
+      encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
+    }))
 
   /** The number of the next submit where commands are recorded, else that of the last one. */
   readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
@@ -164,7 +167,7 @@ export class WebGpuQueue implements Driver {
     const scopes = inScopes(this.#device, () => {
       const uniforms = this.#uniforms?.upload()
       const encoder = this.#device.createCommandEncoder()
-      const temporaries = new Temporaries(this.#device, this.#opened.driverObjects)
+      const temporaries = new Temporaries(this.#opened)
       try {
         Commands.encode(encoder, commands, uniforms, temporaries)
         this.#device.queue.submit([encoder.finish()])

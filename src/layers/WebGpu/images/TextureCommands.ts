@@ -6,10 +6,8 @@
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { count, type ImageOrigin, type ImageRegion, type ImageShape } from "../../../domain/images/ImageShape.ts"
-import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import { command, type EncodedCommand, type Pattern } from "../commands/EncodedCommand.ts"
-import { gpuOf } from "../WebGpuBuffer.ts"
+import { command, type EncodedCommand } from "../commands/EncodedCommand.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import * as TextureRows from "./TextureRows.ts"
 import { dimensionOf, gpuExtent, gpuOrigin, textureOf, textureUsageBits } from "./WebGpuImage.ts"
@@ -47,7 +45,7 @@ export const copy = (
     encoder.copyTextureToTexture(between, placeIn(target, targetOrigin), size)
   })
 
-const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
+export const placeIn = (image: DeviceImage, [x, y, z]: ImageOrigin, slice = 0) => ({
   texture: textureOf(image),
   origin: gpuOrigin([x, y, z + slice])
 })
@@ -73,41 +71,10 @@ const copySlices = (
 const overlapsLayers = ({ kind }: ImageShape, { extent, origin }: ImageRegion, target: ImageOrigin): boolean =>
   kind !== "2dArray" || Math.abs(origin[2] - target[2]) < extent[2]
 
-/** `pitch` are the bytes from one row of the pattern to the next. */
-export const fill = (target: DeviceImage, region: ImageRegion, pitch: number, pattern: Pattern): EncodedCommand =>
-  command(CommandLabel.fill(bytesOf(target, region), target), (encoder) => {
-    for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, pattern.bytes)) {
-      encoder.copyBufferToTexture(
-        layout(pattern.buffer, 0, bytesPerRow, extent[1]),
-        placeIn(target, origin),
-        gpuExtent(extent)
-      )
-    }
-  })
-
-export const toBuffer = (
-  source: DeviceImage,
-  region: ImageRegion,
-  target: DeviceBuffer,
-  offset: number
-): EncodedCommand =>
-  command(
-    CommandLabel.copy(bytesOf(source, region), source, target),
-    (encoder) =>
-      copyRows(
-        encoder,
-        textureOf(source),
-        region,
-        rowBytesOf(source, region),
-        gpuOf(target),
-        target.origin + offset
-      )
-  )
-
 /** Copies a region into a buffer, with rows every `pitch` bytes from `offset` on. */
 export const copyRows = (
   encoder: WebGpuHandle.CommandEncoder,
-  texture: WebGpuHandle.Texture,
+  source: DeviceImage,
   region: ImageRegion,
   pitch: number,
   target: WebGpuHandle.Buffer,
@@ -115,32 +82,16 @@ export const copyRows = (
 ): void => {
   for (const rows of TextureRows.rows(region, pitch)) {
     encoder.copyTextureToBuffer(
-      { texture, origin: gpuOrigin(rows.origin) },
+      placeIn(source, rows.origin),
       layout(target, offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
       gpuExtent(rows.extent)
     )
   }
 }
 
-export const fromBuffer = (
-  source: DeviceBuffer,
-  offset: number,
-  target: DeviceImage,
-  region: ImageRegion
-): EncodedCommand =>
-  command(CommandLabel.copy(bytesOf(target, region), source, target), (encoder) => {
-    for (const rows of TextureRows.rows(region, rowBytesOf(target, region))) {
-      encoder.copyBufferToTexture(
-        layout(gpuOf(source), source.origin + offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
-        placeIn(target, rows.origin),
-        gpuExtent(rows.extent)
-      )
-    }
-  })
-
 type BufferRows = Parameters<WebGpuHandle.CommandEncoder["copyBufferToTexture"]>[0]
 
-const layout = (
+export const layout = (
   buffer: WebGpuHandle.Buffer,
   offset: number,
   bytesPerRow: number | undefined,

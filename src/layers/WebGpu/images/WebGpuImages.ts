@@ -16,24 +16,18 @@ import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import type { ImageDescription } from "../../../services/device/DeviceImage.ts"
 import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
+import { command } from "../commands/EncodedCommand.ts"
 import { driverError, inScopes, thrown } from "../commands/ErrorScopes.ts"
 import * as Readback from "../commands/Readback.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
 import { CreatedMemory } from "../CreatedMemory.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
+import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import * as TextureCommands from "./TextureCommands.ts"
+import { bytesOf, copy, copyRows, layout, placeIn, rowBytesOf } from "./TextureCommands.ts"
 import * as TextureRows from "./TextureRows.ts"
-import {
-  dimensionOf,
-  gpuExtent,
-  gpuOrigin,
-  textureOf,
-  textureUsage,
-  textureUsageBits,
-  WebGpuImage
-} from "./WebGpuImage.ts"
+import { dimensionOf, gpuExtent, textureOf, textureUsage, textureUsageBits, WebGpuImage } from "./WebGpuImage.ts"
 import * as WebGpuImageFormat from "./WebGpuImageFormat.ts"
 import { descriptorOf, WebGpuSampler } from "./WebGpuSampler.ts"
 
@@ -94,16 +88,16 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
       CommandLabel.write(data.byteLength, target),
       () =>
         this.#device.queue.writeTexture(
-          { texture: textureOf(target), origin: gpuOrigin(region.origin) },
+          placeIn(target, region.origin),
           data,
-          { bytesPerRow: TextureCommands.rowBytesOf(target, region), rowsPerImage: region.extent[1] },
+          { bytesPerRow: rowBytesOf(target, region), rowsPerImage: region.extent[1] },
           gpuExtent(region.extent)
         )
     )
 
   readonly readUnsafe: Driver["readUnsafe"] = (source, region, answer) => {
     const { maxBufferSize } = this.#device.limits
-    const rowBytes = TextureCommands.rowBytesOf(source, region)
+    const rowBytes = rowBytesOf(source, region)
     const rows = rowsOf(region)
     const packedBytes = rowBytes * rows
     if (packedBytes > maxBufferSize) {
@@ -115,28 +109,51 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     const reading: Readback.Reading = {
       label: CommandLabel.read(packedBytes, source),
       bytes: pitch * rows,
-      encode: (encoder, staging) => TextureCommands.copyRows(encoder, textureOf(source), region, pitch, staging, 0),
+      encode: (encoder, staging) => copyRows(encoder, source, region, pitch, staging, 0),
       take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
     }
     return this.#queue.inOrderUnsafe((answer) => Readback.readThroughUnsafe(this.#opened, reading, answer), answer)
   }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
-    const pitch = TextureRows.alignedRow(TextureCommands.rowBytesOf(target, region))
+    const pitch = TextureRows.alignedRow(rowBytesOf(target, region))
     const pattern = this.#queue.pattern(BytePattern.wordsOf(element), pitch * rowsOf(region), pitch)
     if (Exit.isFailure(pattern)) return Exit.asVoid(pattern)
     if (pattern.value === undefined) return Exit.void
-    return this.#queue.record(TextureCommands.fill(target, region, pitch, pattern.value))
+    const { buffer, bytes } = pattern.value
+    return this.#queue.record(command(CommandLabel.fill(bytesOf(target, region), target), (encoder) => {
+      for (const { bytesPerRow, extent, origin } of TextureRows.repeated(region, pitch, bytes)) {
+        encoder.copyBufferToTexture(
+          layout(buffer, 0, bytesPerRow, extent[1]),
+          placeIn(target, origin),
+          gpuExtent(extent)
+        )
+      }
+    }))
   }
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, target, targetOrigin, region) =>
-    this.#queue.record(TextureCommands.copy(source, target, targetOrigin, region))
+    this.#queue.record(copy(source, target, targetOrigin, region))
 
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) =>
-    this.#queue.record(TextureCommands.toBuffer(source, region, target, offset))
+    this.#queue.record(
+      command(
+        CommandLabel.copy(bytesOf(source, region), source, target),
+        (encoder) =>
+          copyRows(encoder, source, region, rowBytesOf(source, region), gpuOf(target), target.origin + offset)
+      )
+    )
 
   readonly fromBufferUnsafe: Driver["fromBufferUnsafe"] = (source, offset, target, region) =>
-    this.#queue.record(TextureCommands.fromBuffer(source, offset, target, region))
+    this.#queue.record(command(CommandLabel.copy(bytesOf(target, region), source, target), (encoder) => {
+      for (const rows of TextureRows.rows(region, rowBytesOf(target, region))) {
+        encoder.copyBufferToTexture(
+          layout(gpuOf(source), source.origin + offset + rows.offset, rows.bytesPerRow, rows.extent[1]),
+          placeIn(target, rows.origin),
+          gpuExtent(rows.extent)
+        )
+      }
+    }))
 
   readonly createSampler: Driver["createSampler"] = (options) => {
     const { driverObjects, failures, info, samplers, status } = this.#opened

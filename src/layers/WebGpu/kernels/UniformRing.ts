@@ -4,24 +4,22 @@
  *
  * @internal
  */
-import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
 const smallest = 16 * 1024
 
 export class UniformRing {
-  readonly #device: WebGpuHandle.Device
-  readonly #driverObjects: DriverObjects
+  readonly #opened: OpenDevice
   readonly #alignment: number
   #host = new DataView(new ArrayBuffer(smallest))
   #used = 0
   #buffer: WebGpuHandle.Buffer | undefined
 
-  constructor(device: WebGpuHandle.Device, driverObjects: DriverObjects) {
-    this.#device = device
-    this.#driverObjects = driverObjects
-    this.#alignment = device.limits.minUniformBufferOffsetAlignment
+  constructor(opened: OpenDevice) {
+    this.#opened = opened
+    this.#alignment = opened.device.limits.minUniformBufferOffsetAlignment
   }
 
   /** The memory in which the next upload's bytes are put; {@link add} may replace it by larger memory. */
@@ -45,7 +43,7 @@ export class UniformRing {
     if (used === 0) return undefined
     this.#used = 0
     const buffer = this.#atLeast(this.#host.byteLength)
-    this.#device.queue.writeBuffer(buffer, 0, this.#host.buffer as ArrayBuffer, 0, used)
+    this.#opened.device.queue.writeBuffer(buffer, 0, this.#host.buffer as ArrayBuffer, 0, used)
     return buffer
   }
 
@@ -54,7 +52,7 @@ export class UniformRing {
     if (this.#buffer === undefined) return
     this.#buffer.destroy()
     this.#buffer = undefined
-    this.#driverObjects.remove("uniform")
+    this.#opened.driverObjects.remove("uniform")
   }
 
   #grow(): void {
@@ -69,12 +67,12 @@ export class UniformRing {
   #atLeast(size: number): WebGpuHandle.Buffer {
     if (this.#buffer !== undefined && this.#buffer.size >= size) return this.#buffer
     this.reset()
-    this.#buffer = this.#device.createBuffer({
+    this.#buffer = this.#opened.device.createBuffer({
       label: "effect-gpu-pool uniforms",
       size,
       usage: usageBits.uniform | usageBits.copyDst
     })
-    this.#driverObjects.add("uniform")
+    this.#opened.driverObjects.add("uniform")
     return this.#buffer
   }
 }

@@ -70,7 +70,7 @@ export class WebGpuKernel extends CompiledKernel {
 
   /** For the scalars of all dispatches on the device. */
   uniformRing(): UniformRing {
-    return new UniformRing(this.#opened.device, this.#opened.driverObjects)
+    return new UniformRing(this.#opened)
   }
 
   /** What the queue records for a dispatch. Its scalars are then in the ring. */
