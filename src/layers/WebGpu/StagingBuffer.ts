@@ -11,11 +11,9 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import { isDetached } from "../../domain/data/DetachMemory.ts"
-import { lend } from "../../domain/data/DetachMemory.ts"
+import { isDetached, lend } from "../../domain/data/DetachMemory.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import { takeUnsafe } from "../../services/buffers/mapping/MappedMemory.ts"
-import type { DriverMapping } from "../../services/device/QueueDriver.ts"
 import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./commands/ErrorScopes.ts"
 import { ask } from "./opening/AwaitDevice.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
@@ -46,11 +44,42 @@ export class StagingBuffer extends WebGpuBuffer {
     this.#opened = opened
   }
 
-  override readonly mapUnsafe: NonNullable<WebGpuBuffer["mapUnsafe"]> = (from, bytes, recorded) =>
-    mappingOf(this, this.#opened, from, bytes, recorded)
+  /**
+   * Call it in the synchronous step that has checked the range and submitted the earlier work. `recorded` waits for the
+   * failures of that work.
+   */
+  override readonly mapUnsafe: NonNullable<WebGpuBuffer["mapUnsafe"]> = (from, bytes, recorded) => {
+    const size = roundUp4(bytes)
+    const contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
+    let isMapped = false
+    const cancel = ask<ArrayBuffer>({
+      status: this.#opened.status,
+      call: "GPUBuffer.mapAsync",
+      start: async () => {
+        const failures = await this.#map(from, size)
+        // The destroy has ended the mapping, as an unmap would have.
+        if (this.destroyed) return Exit.succeed(new ArrayBuffer(0))
+        if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
+        isMapped = true
+        return Exit.succeed(this.#lend(from, size))
+      },
+      abandon: () => this.#abandon()
+    }, (exit) => Deferred.doneUnsafe(contents, exit))
+    return {
+      memory: Effect.flatMap(Deferred.await(contents), (contents) => Effect.as(recorded, contents)),
+      unmapUnsafe: () => {
+        cancel()
+        // The fiber that waits for the memory learns that the mapping has ended.
+        Deferred.doneUnsafe(contents, Exit.succeed(new ArrayBuffer(0)))
+        if (!isMapped) return Exit.void
+        isMapped = false
+        return this.#unmap() ? Exit.void : Exit.fail(takeUnsafe(this))
+      }
+    }
+  }
 
   /** Asks the device to map bytes, and returns what failed. */
-  async map(from: number, size: number): Promise<ReadonlyArray<ScopedFailure>> {
+  async #map(from: number, size: number): Promise<ReadonlyArray<ScopedFailure>> {
     const mode = this.usage === BufferUsage.download ? mapMode.read : mapMode.write
     let mapping: Promise<ScopedFailure | undefined> | undefined
     const scoped = inScopes(this.#opened.device, () => {
@@ -63,20 +92,20 @@ export class StagingBuffer extends WebGpuBuffer {
   }
 
   /** Mapped memory for the program, until it is unmapped. */
-  lend(from: number, size: number): ArrayBuffer {
+  #lend(from: number, size: number): ArrayBuffer {
     guardDestroy(this.#opened)
     return this.#lent = lend(this.gpu.getMappedRange(from, size))
   }
 
   /** Stops waiting for the driver. Until it answers, no other owner may have the memory. */
-  abandon(): void {
+  #abandon(): void {
     this.distrust()
     // Deno refuses to unmap a destroyed buffer.
     void this.#mapping?.then(() => this.destroyed ? undefined : this.gpu.unmap())
   }
 
   /** Gives mapped memory back to the driver, which detaches it. False where the program has taken it. */
-  unmap(): boolean {
+  #unmap(): boolean {
     if (this.checkTaken()) return false
     this.#lent = undefined
     this.gpu.unmap()
@@ -103,46 +132,6 @@ export class StagingBuffer extends WebGpuBuffer {
       kept.add(this.#opened)
     }
     return taken.has(this)
-  }
-}
-
-/**
- * Call it in the synchronous step that has checked the range and submitted the earlier work. `recorded` waits for the
- * failures of that work.
- */
-const mappingOf = (
-  buffer: StagingBuffer,
-  { status }: OpenDevice,
-  from: number,
-  bytes: number,
-  recorded: Effect.Effect<void, GpuError>
-): DriverMapping => {
-  const size = roundUp4(bytes)
-  const contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
-  let isMapped = false
-  const cancel = ask<ArrayBuffer>({
-    status,
-    call: "GPUBuffer.mapAsync",
-    start: async () => {
-      const failures = await buffer.map(from, size)
-      // The destroy has ended the mapping, as an unmap would have.
-      if (buffer.destroyed) return Exit.succeed(new ArrayBuffer(0))
-      if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
-      isMapped = true
-      return Exit.succeed(buffer.lend(from, size))
-    },
-    abandon: () => buffer.abandon()
-  }, (exit) => Deferred.doneUnsafe(contents, exit))
-  return {
-    memory: Effect.flatMap(Deferred.await(contents), (contents) => Effect.as(recorded, contents)),
-    unmapUnsafe: () => {
-      cancel()
-      // The fiber that waits for the memory learns that the mapping has ended.
-      Deferred.doneUnsafe(contents, Exit.succeed(new ArrayBuffer(0)))
-      if (!isMapped) return Exit.void
-      isMapped = false
-      return buffer.unmap() ? Exit.void : Exit.fail(takeUnsafe(buffer))
-    }
   }
 }
 

@@ -44,7 +44,11 @@ export const find = (
   }
   if (kind === "1dBuffer") throw lacks(device, "an image over a buffer")
   const info = describe(device.api, memory)
-  valid(missing(device, memory, info))
+  const { buffer = 0n, mipLevels = 0, samples = 0 } = info
+  if (mipLevels > 1) throw lacks(device, `an image of ${mipLevels} mip levels`)
+  if (samples > 1) throw lacks(device, `an image of ${samples} samples`)
+  const beneath = MemoryQuery.property(device.api, memory, "associatedMemory") ?? 0n
+  if (buffer !== 0n || beneath !== 0n) throw lacks(device, "an image over other memory")
   const codes = OpenClImageFormat.codesOf(device.api, memory)
   if (codes === undefined) throw driverError({ call: "clGetImageInfo", code: CL_INVALID_MEM_OBJECT })
   const format = OpenClImageFormat.decode(codes[0]!, codes[1]!)
@@ -54,18 +58,6 @@ export const find = (
   }
   const shape = shapeOf(kind, info)
   return { shape, format, usage: usageOf(device, images, memory, shape, format) }
-}
-
-/** What images of this library never are. */
-const missing = (
-  device: OpenDevice,
-  memory: bigint,
-  { buffer = 0n, mipLevels = 0, samples = 0 }: ImageInfo
-): GpuError | undefined => {
-  if (mipLevels > 1) return lacks(device, `an image of ${mipLevels} mip levels`)
-  if (samples > 1) return lacks(device, `an image of ${samples} samples`)
-  const beneath = MemoryQuery.property(device.api, memory, "associatedMemory") ?? 0n
-  return buffer === 0n && beneath === 0n ? undefined : lacks(device, "an image over other memory")
 }
 
 const lacks = ({ info }: OpenDevice, feature: string): GpuError =>

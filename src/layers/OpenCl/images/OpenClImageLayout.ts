@@ -8,14 +8,13 @@ import * as Exit from "effect/Exit"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { Pitches } from "../../../services/images/ImageAxes.ts"
 import { kindCodes } from "./OpenClImageFormat.ts"
 
 /** What a cl_image_desc says beside the shape. */
-export interface Layout {
+export interface Layout extends Partial<Pitches> {
   /** The cl_mem under the image. */
   readonly buffer?: bigint
-  readonly rowPitch?: number
-  readonly slicePitch?: number
 }
 
 /** A cl_image_desc: the kind, the dimensions that it has, and the buffer that it stands on. */
@@ -44,8 +43,8 @@ export const description = (
  */
 export const hostPitches = (
   kind: ImageShape.ImageKind,
-  { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }
-): { readonly rowPitch: number; readonly slicePitch: number } =>
+  { rowPitch, slicePitch }: Pitches
+): Pitches =>
   kind === "1dArray"
     ? { rowPitch: slicePitch, slicePitch }
     : { rowPitch, slicePitch: ImageShape.isSingle(kind) ? 0 : slicePitch }
@@ -53,7 +52,7 @@ export const hostPitches = (
 /** Whether slices of several rows, of which there are more than one, lie further apart than their rows. */
 export const hasSliceGaps = (
   { depth, height, kind, layers }: ImageShape.ImageShape,
-  { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }
+  { rowPitch, slicePitch }: Pitches
 ): boolean => kind !== "1dArray" && depth * layers > 1 && slicePitch > rowPitch * height
 
 /** Three size_t. */

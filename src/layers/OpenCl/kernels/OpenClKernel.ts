@@ -110,24 +110,19 @@ const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDev
 /** The kernel keeps its program alive, so the library releases the program at once, whatever the outcome. */
 const build = (kernel: Kernel, source: string, device: OpenDevice): Effect.Effect<OpenClKernel, GpuError> =>
   Effect.acquireUseRelease(
-    Effect.suspend(() => createProgram(source, device)),
+    Effect.suspend(() => {
+      const code = new Int32Array(new ArrayBuffer(4))
+      const program = device.api.clCreateProgramWithSource(device.context, 1, [source], null, code)
+      if (program === null) return onDevice(device.status, { call: "clCreateProgramWithSource", code: code[0]! })
+      device.driverObjects.add("program")
+      return Effect.succeed(program)
+    }),
     (program) => Effect.andThen(buildProgram(program, kernel, source, device), createKernel(program, kernel, device)),
     (program) =>
       Effect.sync(() => {
         if (device.api.clReleaseProgram(program) === OpenClCode.success) device.driverObjects.remove("program")
       })
   )
-
-const createProgram = (
-  source: string,
-  { api, context, driverObjects, status }: OpenDevice
-): Effect.Effect<bigint, GpuError> => {
-  const code = new Int32Array(new ArrayBuffer(4))
-  const program = api.clCreateProgramWithSource(context, 1, [source], null, code)
-  if (program === null) return onDevice(status, { call: "clCreateProgramWithSource", code: code[0]! })
-  driverObjects.add("program")
-  return Effect.succeed(program)
-}
 
 /** Uninterruptible: a program must not be released while a thread still builds it. */
 const buildProgram = (

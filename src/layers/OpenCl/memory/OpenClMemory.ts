@@ -294,8 +294,7 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         const handle = handleForProgramUnsafe("OpenClMemory.retain", object, opened, queue)
         if (Exit.isFailure(handle)) return handle
         const memory = handle.value
-        const unretained = retained(opened, ["clRetainMemObject", memory])
-        if (unretained !== undefined) return Exit.fail(unretained)
+        take(opened, ["clRetainMemObject", memory])
         opened.driverObjects.add("reference")
         const buffer = BufferLike.isBufferLike(object) ? BufferLike.deviceBuffer(object) : undefined
         // Memory that the driver does not own must live as long as the driver has its address.
@@ -305,8 +304,11 @@ export const retain = (object: MemoryObject): Effect.Effect<bigint, GpuError, Op
         attachment.begin(ownerOf(object), () => {
           // First, while the reference keeps the context alive: the layer may have closed.
           const freed = beneath?.releaseUnsafe() ?? Exit.void
-          const released = releaseReference(opened, memory, pinned)
-          return Exit.isFailure(released) ? released : freed
+          if (pinned !== undefined) opened.keepUntilEnded(pinned.buffer)
+          const code = opened.api.clReleaseMemObject(memory)
+          if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
+          opened.driverObjects.remove("reference")
+          return freed
         })
         return Exit.succeed(memory)
       })
@@ -317,18 +319,6 @@ const pinnedOf = (object: MemoryObject): Uint8Array<ArrayBuffer> | undefined => 
   if (BufferLike.isBufferLike(object)) return BufferLike.deviceBuffer(object)?.root.pinned
   const { beneath, pinned } = ImageLike.deviceImage(object)
   return pinned ?? beneath?.root.pinned
-}
-
-const releaseReference = (
-  { api, driverObjects, keepUntilEnded }: OpenDevice,
-  memory: bigint,
-  pinned: Uint8Array<ArrayBuffer> | undefined
-): Exit.Exit<void, GpuError> => {
-  if (pinned !== undefined) keepUntilEnded(pinned.buffer)
-  const code = api.clReleaseMemObject(memory)
-  if (code !== OpenClCode.success) return Exit.fail(driverError({ call: "clReleaseMemObject", code }))
-  driverObjects.remove("reference")
-  return Exit.void
 }
 
 /**
@@ -352,10 +342,10 @@ const operation = "OpenClMemory.adopt"
 
 type Retain = readonly [call: "clRetainMemObject" | "clRetainSampler", handle: bigint]
 
-/** Takes a reference of this library's own, or says why it cannot. */
-const retained = ({ api }: OpenDevice, [call, handle]: Retain): GpuError | undefined => {
+/** Takes a reference of this library's own; throws why it cannot. */
+const take = ({ api }: OpenDevice, [call, handle]: Retain): void => {
   const code = api[call](handle)
-  return code === OpenClCode.success ? undefined : driverError({ call, code })
+  if (code !== OpenClCode.success) throw driverError({ call, code })
 }
 
 /** Makes an object around what was found at a handle, with a reference that is the library's. */
@@ -366,8 +356,8 @@ const adopted = <Found extends object, A>(
   retain: Retain,
   make: (found: Found) => A
 ): Exit.Exit<A, GpuError> => {
-  const unretained = takeOver === true ? undefined : retained(device, retain)
-  return unretained === undefined ? Exit.succeed(make(found)) : Exit.fail(unretained)
+  if (takeOver !== true) take(device, retain)
+  return Exit.succeed(make(found))
 }
 
 const adoptUnsafe = (

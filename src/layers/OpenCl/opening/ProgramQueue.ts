@@ -34,7 +34,16 @@ export const checkQueue = (
   onFailure: (failed: FailedCall) => GpuError = driverError
 ): void => {
   valid(handleProblem(operation, queue, "cl_command_queue"))
-  const info = (what: number) => valid(queueInfo(operation, api, queue, what, onFailure))
+  const info = (what: number): bigint => {
+    const value = new BigUint64Array(new ArrayBuffer(8))
+    const code = api.clGetCommandQueueInfo(queue, what, 8, value, null)
+    if (code === OpenClCode.success) return value[0]!
+    throw code !== CL_INVALID_COMMAND_QUEUE ? onFailure({ call: "clGetCommandQueueInfo", code }) : invalidRequest(
+      operation,
+      `the driver knows no command queue ${formatted(queue)}`,
+      "Pass the handle that clCreateCommandQueue returned, before it is released."
+    )
+  }
   if ((info(CL_QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) !== 0n) {
     throw invalidRequest(
       operation,
@@ -51,21 +60,4 @@ export const checkQueue = (
       "Pass the context and the device that it was created with."
     )
   }
-}
-
-const queueInfo = (
-  operation: string,
-  api: OpenClApi,
-  queue: bigint,
-  what: number,
-  onFailure: (failed: FailedCall) => GpuError
-): bigint | GpuError => {
-  const value = new BigUint64Array(new ArrayBuffer(8))
-  const code = api.clGetCommandQueueInfo(queue, what, 8, value, null)
-  if (code === OpenClCode.success) return value[0]!
-  return code !== CL_INVALID_COMMAND_QUEUE ? onFailure({ call: "clGetCommandQueueInfo", code }) : invalidRequest(
-    operation,
-    `the driver knows no command queue ${formatted(queue)}`,
-    "Pass the handle that clCreateCommandQueue returned, before it is released."
-  )
 }

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
 import * as Allocator from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
@@ -18,7 +18,7 @@ import { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../../services/device/QueueDriver.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
-import { grainProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
+import { missingProblem, type SvmCapabilities } from "./SvmCapabilities.ts"
 import type { SvmKind } from "./SvmMemory.ts"
 
 /**
@@ -146,10 +146,18 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
   return { ...yield* Effect.provide(Allocator.Allocator, layer), immediate: true }
 })
 
+/** Why a device cannot give memory of such a kind, or `undefined`. */
 const kindProblem = (capabilities: SvmCapabilities, { alignment, atomics, grain }: SvmKind): GpuError | undefined => {
   const operation = "Svm.layerAllocator"
-  const unsupported = grainProblem(operation, capabilities, grain, atomics)
-  if (unsupported !== undefined) return unsupported
+  const missing = missingProblem(operation, capabilities)
+  if (missing !== undefined) return missing
+  if (grain === "fine" && !capabilities.fineGrain) {
+    const feature = "shared virtual memory of fine grain"
+    return unsupported(operation, "opencl", feature, `Use grain: "coarse" and Mapping.map.`)
+  }
+  if (atomics && !capabilities.atomics) {
+    return unsupported(operation, "opencl", "atomics between host and device", "Leave atomics out.")
+  }
   if (atomics && grain === "coarse") {
     return invalidRequest(operation, "atomics were asked for on memory of coarse grain", `Pass grain: "fine" as well.`)
   }

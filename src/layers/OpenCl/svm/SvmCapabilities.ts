@@ -79,30 +79,3 @@ export const missingProblem = (operation: string, { missing }: SvmCapabilities):
     "shared virtual memory",
     `${missing}. Use BufferPool.layer, whose buffers run the same programs.`
   )
-
-/**
- * Why a device cannot give memory of such a kind, or `undefined`.
- *
- * @internal
- */
-export const grainProblem = (
-  operation: string,
-  capabilities: SvmCapabilities,
-  grain: Grain,
-  withAtomics: boolean
-): GpuError | undefined => {
-  const missing = missingProblem(operation, capabilities)
-  if (missing !== undefined) return missing
-  if (grain === "fine" && !capabilities.fineGrain) {
-    return unsupported(
-      operation,
-      "opencl",
-      "shared virtual memory of fine grain",
-      `Use grain: "coarse" and Mapping.map.`
-    )
-  }
-  if (withAtomics && !capabilities.atomics) {
-    return unsupported(operation, "opencl", "atomics between host and device", "Leave atomics out.")
-  }
-  return undefined
-}

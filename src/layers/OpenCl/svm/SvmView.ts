@@ -76,41 +76,31 @@ export const view = <A extends Mapping.Elements>(
   type: ElementType<A>,
   options?: ViewOptions
 ): Effect.Effect<Mapping.MappedArray<A>, GpuError, OpenCl | Scope.Scope> =>
-  Effect.flatMap(
-    own,
-    ({ svm }) => ScopedMapping.acquire(operation, (view) => begin(svm, view, buffer, type, options ?? {}))
-  )
+  Effect.flatMap(own, ({ svm }) =>
+    // It checks and attaches the view in one synchronous step; then it waits for commands that may still write to the memory.
+    ScopedMapping.acquire(operation, (view): Effect.Effect<Mapping.MappedArray<A>, GpuError> => {
+      const target = valid(targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite"))
+      const offset = options?.offset ?? 0
+      // Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold.
+      valid(BufferRange.offsetProblem(operation, buffer, offset, { bytes: 1, liftable: false }))
+      const layout = valid(StridedShape.within(operation, buffer, offset, type, options ?? {}))
+      const bytes = layout.span * type.BYTES_PER_ELEMENT
+      const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
+      if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
+      if (target.allocation.grain !== "fine") {
+        return unsupported(
+          operation,
+          "opencl",
+          "a view of memory of coarse grain",
+          `Use Mapping.map, or allocate with grain: "fine".`
+        )
+      }
+      // No exclusive claim: commands may use the buffer while the host does.
+      const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
+      return view.begin(operation, part, () => Exit.succeed(sharedView(svm, target, offset, bytes)), show)
+    }))
 
 const operation = "Svm.view"
-
-/** Checks and attaches the view in one synchronous step; then waits for commands that may still write to the memory. */
-const begin = <A extends Mapping.Elements>(
-  svm: SvmMemory,
-  view: ScopedMapping,
-  buffer: BufferLike.BufferLike,
-  type: ElementType<A>,
-  options: ViewOptions
-): Effect.Effect<Mapping.MappedArray<A>, GpuError> => {
-  const target = valid(targetOf(svm, operation, buffer, BufferUsage.copySrc | BufferUsage.copyDst, "readwrite"))
-  const offset = options.offset ?? 0
-  // Host and device address single bytes here, so WebGPU's rule of multiples of 4 does not hold.
-  valid(BufferRange.offsetProblem(operation, buffer, offset, { bytes: 1, liftable: false }))
-  const layout = valid(StridedShape.within(operation, buffer, offset, type, options))
-  const bytes = layout.span * type.BYTES_PER_ELEMENT
-  const show = (memory: ArrayBuffer) => new Mapping.MappedArray(new type(memory), layout, view)
-  if (target === undefined || bytes === 0) return Effect.succeed(show(new ArrayBuffer(0)))
-  if (target.allocation.grain !== "fine") {
-    return unsupported(
-      operation,
-      "opencl",
-      "a view of memory of coarse grain",
-      `Use Mapping.map, or allocate with grain: "fine".`
-    )
-  }
-  // No exclusive claim: commands may use the buffer while the host does.
-  const part = { label: buffer.label, size: bytes, owner: buffer, name: "its bytes" }
-  return view.begin(operation, part, () => Exit.succeed(sharedView(svm, target, offset, bytes)), show)
-}
 
 /** The memory, shown once everything recorded has ended, and until the view ends. */
 const sharedView = (svm: SvmMemory, target: SvmTarget, offset: number, bytes: number): DriverMapping => {

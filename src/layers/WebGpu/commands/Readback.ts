@@ -85,16 +85,20 @@ export const readThroughUnsafe = (
   answer: (bytes: Exit.Exit<ArrayBuffer, GpuError>) => void
 ): () => void => {
   const { bytes } = reading
+  const { device, status } = opened
   let staging: Staging | undefined
   return ask<ArrayBuffer>({
-    status: opened.status,
+    status,
     call: "GPUBuffer.mapAsync",
     start: async () => {
       try {
         let mapping: Promise<ScopedFailure | undefined> | undefined
-        const failures = await inScopes(opened.device, () => {
+        const failures = await inScopes(device, () => {
           staging = stagingBuffer(opened, roundUp4(bytes))
-          mapping = request(opened.device, reading, staging)
+          const encoder = device.createCommandEncoder()
+          reading.encode(encoder, staging.gpu)
+          device.queue.submit([encoder.finish()])
+          mapping = staging.map()
         })
         const unmapped = await mapping
         if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
@@ -107,17 +111,6 @@ export const readThroughUnsafe = (
     },
     abandon: () => staging?.destroy()
   }, answer)
-}
-
-const request = (
-  device: WebGpuHandle.Device,
-  reading: Reading,
-  staging: Staging
-): Promise<ScopedFailure | undefined> => {
-  const encoder = device.createCommandEncoder()
-  reading.encode(encoder, staging.gpu)
-  device.queue.submit([encoder.finish()])
-  return staging.map()
 }
 
 const failure = (failures: ReadonlyArray<ScopedFailure>, { bytes, label }: Reading): GpuError =>

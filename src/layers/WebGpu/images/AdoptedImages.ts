@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import { type DeviceInfo, format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageShape } from "../../../domain/images/ImageShape.ts"
 import type * as SamplerOptions from "../../../domain/images/SamplerOptions.ts"
 import * as SamplerProblems from "../../../domain/images/SamplerProblems.ts"
@@ -21,7 +22,6 @@ import type { OpenedDevice } from "../OwnDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { usageOf } from "./WebGpuImage.ts"
 import { imageFormat } from "./WebGpuImageFormat.ts"
-import type { WebGpuImages } from "./WebGpuImages.ts"
 import { descriptorOf } from "./WebGpuSampler.ts"
 
 export const adoptImage = (
@@ -34,7 +34,11 @@ export const adoptImage = (
       "WebGpu.adoptImage",
       opened.device.status,
       options,
-      (options) => adoptImageUnsafe(opened, images, gpu, options),
+      ({ label, takeOver = false }) => {
+        const found = find(opened.device.info, gpu)
+        const called = label ?? (gpu.label === "" ? undefined : gpu.label)
+        return Exit.succeed(images.adoptUnsafe(gpu, { ...found, label: called }, !takeOver))
+      },
       (image) => new ImageAllocator(opened).destroyUnsafe(image),
       "An image"
     )
@@ -47,59 +51,38 @@ export const adoptSampler = (
 ): Effect.Effect<DeviceSampler, GpuError, Scope.Scope> =>
   opened.images.use((images) =>
     Effect.acquireRelease(
-      validated("WebGpu.adoptSampler", () => adoptSamplerUnsafe(opened, images, gpu, options)),
+      validated("WebGpu.adoptSampler", (operation) => {
+        valid(opened.device.status.error)
+        if (!isSampler(gpu)) {
+          const hint = "Pass a GPUSampler of this device."
+          throw invalidRequest(operation, "the value given for a GPUSampler is none", hint)
+        }
+        const resolved = valid(SamplerProblems.checked(operation, options))
+        valid(descriptorOf(operation, resolved))
+        return Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
+      }),
       (sampler) => logged(() => new ImageAllocator(opened).destroySamplerUnsafe(sampler), "A sampler")
     )
   )
-
-const adoptImageUnsafe = (
-  { device }: OpenedDevice,
-  images: WebGpuImages,
-  gpu: WebGpuHandle.Texture,
-  { label, takeOver = false }: Adoption.AdoptionOptions
-): Exit.Exit<DeviceImage, GpuError> => {
-  const found = find(device.info, gpu)
-  if (isGpuError(found)) return Exit.fail(found)
-  const called = label ?? (gpu.label === "" ? undefined : gpu.label)
-  return Exit.succeed(images.adoptUnsafe(gpu, { ...found, label: called }, !takeOver))
-}
-
-const adoptSamplerUnsafe = (
-  { device }: OpenedDevice,
-  images: WebGpuImages,
-  gpu: WebGpuHandle.Sampler,
-  options: SamplerOptions.SamplerOptions | undefined
-): Exit.Exit<DeviceSampler, GpuError> => {
-  const operation = "WebGpu.adoptSampler"
-  if (device.status.error !== undefined) return Exit.fail(device.status.error)
-  if (!isSampler(gpu)) {
-    const hint = "Pass a GPUSampler of this device."
-    return Exit.fail(invalidRequest(operation, "the value given for a GPUSampler is none", hint))
-  }
-  const resolved = SamplerProblems.checked(operation, options)
-  if (isGpuError(resolved)) return Exit.fail(resolved)
-  const descriptor = descriptorOf(operation, resolved)
-  return isGpuError(descriptor) ? Exit.fail(descriptor) : Exit.succeed(images.adoptSamplerUnsafe(gpu, resolved))
-}
 
 /** A GPUSampler has no member but its label, so only its `toStringTag` identifies it. */
 const isSampler = (gpu: WebGpuHandle.Sampler): boolean => Object.prototype.toString.call(gpu) === "[object GPUSampler]"
 
 const operation = "WebGpu.adoptImage"
 
-/** What a texture is, or why it cannot be adopted. */
-const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): Omit<ImageDescription, "label"> | GpuError => {
+/** What a texture is; throws why it cannot be adopted. */
+const find = (info: DeviceInfo, texture: WebGpuHandle.Texture): Omit<ImageDescription, "label"> => {
   if (!isTexture(texture)) {
-    return invalidRequest(operation, "the value is not a GPUTexture", "Pass a GPUTexture of this device.")
+    throw invalidRequest(operation, "the value is not a GPUTexture", "Pass a GPUTexture of this device.")
   }
   const { mipLevelCount, sampleCount } = texture
-  if (mipLevelCount > 1) return lacks(info, `a texture of ${mipLevelCount} mip levels`)
-  if (sampleCount > 1) return lacks(info, `a texture of ${sampleCount} samples`)
+  if (mipLevelCount > 1) throw lacks(info, `a texture of ${mipLevelCount} mip levels`)
+  if (sampleCount > 1) throw lacks(info, `a texture of ${sampleCount} samples`)
   const format = imageFormat(texture.format)
-  if (format === undefined) return lacks(info, `the texture format ${texture.format}`)
+  if (format === undefined) throw lacks(info, `the texture format ${texture.format}`)
   const usage = usageOf(texture)
   if (usage !== 0) return { shape: shapeOf(texture), format, usage }
-  return invalidRequest(
+  throw invalidRequest(
     operation,
     `the texture's usage 0x${texture.usage.toString(16)} allows nothing that images do`,
     "Make it with COPY_SRC, COPY_DST, TEXTURE_BINDING or STORAGE_BINDING."
