@@ -11,7 +11,7 @@ import { formatted } from "../../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../../domain/arguments/LayerOptions.ts"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "../../../domain/GpuError.ts"
 import { BlockOptions } from "../../../domain/pool/PoolOptions.ts"
-import * as Allocator from "../../../services/buffers/Allocator.ts"
+import { Allocator, layerDeferred } from "../../../services/buffers/Allocator.ts"
 import * as BufferPool from "../../../services/buffers/BufferPool.ts"
 import { validated } from "../../../services/calls/Validated.ts"
 import { DeviceContext } from "../../../services/device/DeviceContext.ts"
@@ -87,8 +87,8 @@ const poolOptions = Schema.Struct({ ...allocatorOptions.fields, ...BlockOptions.
  */
 export const layerAllocator = (
   options?: AllocatorOptions
-): Layer.Layer<Allocator.Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
-  Layer.fresh(Layer.effect(Allocator.Allocator, make(options ?? {})))
+): Layer.Layer<Allocator, GpuError, OpenCl | DeviceContext | QueueDriver> =>
+  Layer.fresh(Layer.effect(Allocator, make(options ?? {})))
 
 /**
  * A pool of shared virtual memory: `BufferPool.layerNoDeps` over {@link layerAllocator}, so bytes are counted and limits,
@@ -142,8 +142,8 @@ const make = Effect.fnUntraced(function*(given: AllocatorOptions) {
     ...device,
     createBuffer: (bytes, usage, label) => svm.createUnsafe(bytes, usage, label, kind)
   })
-  const layer = Layer.provide(Allocator.layerDeferred, Layer.succeed(DeviceContext, shared))
-  return { ...yield* Effect.provide(Allocator.Allocator, layer), immediate: true }
+  const layer = Layer.provide(layerDeferred, Layer.succeed(DeviceContext, shared))
+  return { ...yield* Effect.provide(Allocator, layer), immediate: true }
 })
 
 /** Why a device cannot give memory of such a kind, or `undefined`. */
