@@ -434,6 +434,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     flags: number,
     label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
+    const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
+    addresses.set(objects.map(handleOf))
     return this.enqueue(
       {
         call: "clEnqueueMigrateMemObjects",
@@ -443,17 +445,9 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
         images: objects.filter((object) => object instanceof DeviceImage)
       },
       objects.length,
-      this.#addressesOf(objects),
+      addresses,
       flags
     )
-  }
-
-  #addressesOf(objects: ReadonlyArray<DeviceBuffer | DeviceImage>): BigUint64Array<ArrayBuffer> {
-    const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
-    objects.forEach((object, index) => {
-      addresses[index] = handleOf(object)
-    })
-    return addresses
   }
 
   #writeFirstBytes(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {

@@ -55,7 +55,14 @@ export const map = (
   }, () => spanOf(region, part, pitchesOf(region, part, row, slice)))
   if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
   const pitches = pitchesOf(region, part, row, slice)
-  if (isFit(image, region, part, pitches, packed)) {
+  const { rowPitch, slicePitch } = pitches
+  const elementBytes = ImageFormat.elementBytes(image.format)
+  // An array of the host is possible only where the pitches are multiples of an element.
+  const isFit = packed
+    ? rowPitch === part.rowPitch && slicePitch === part.slicePitch
+    : rowPitch >= part.rowPitch && slicePitch >= rowPitch * region.extent[1] && rowPitch % elementBytes === 0 &&
+      slicePitch % elementBytes === 0
+  if (isFit) {
     return Exit.succeed({ ...pitches, memory: mapped.value.memory, unmapUnsafe: mapped.value.unmapUnsafe })
   }
   const given = mapped.value.unmapUnsafe()
@@ -82,17 +89,3 @@ const pitchesOf = (
 
 const spanOf = ({ extent: [, height, slices] }: ImageRegion, part: Pitches, { rowPitch, slicePitch }: Pitches) =>
   (slices - 1) * slicePitch + (height - 1) * rowPitch + part.rowPitch
-
-/** An array of the host is possible only where the pitches are multiples of an element. */
-const isFit = (
-  { format }: DeviceImage,
-  { extent: [, height] }: ImageRegion,
-  part: Pitches,
-  { rowPitch, slicePitch }: Pitches,
-  packed: boolean
-): boolean => {
-  if (packed) return rowPitch === part.rowPitch && slicePitch === part.slicePitch
-  const elementBytes = ImageFormat.elementBytes(format)
-  return rowPitch >= part.rowPitch && slicePitch >= rowPitch * height && rowPitch % elementBytes === 0 &&
-    slicePitch % elementBytes === 0
-}

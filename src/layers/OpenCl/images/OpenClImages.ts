@@ -180,7 +180,19 @@ export class OpenClImages implements Driver {
   }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {
-    if (target.beneath !== undefined) return this.#fillBeneath(target, target.beneath, region, element)
+    // PoCL 3.1 ends the process when it fills an image over a buffer. So the buffer is filled, with the element as its pattern.
+    if (target.beneath !== undefined) {
+      const { length } = element
+      const bytes = region.extent[0] * length
+      return this.#queue.enqueue(
+        { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
+        handleOf(target.beneath),
+        element,
+        length,
+        region.origin[0] * length,
+        bytes
+      )
+    }
     const color = fillColor(target.format, element)
     if (color === undefined) return this.#fillByWriting(target, region, element)
     const bytes = bytesOf(target, region)
@@ -358,28 +370,6 @@ export class OpenClImages implements Driver {
       0,
       0,
       memory
-    )
-  }
-
-  /**
-   * PoCL 3.1 ends the process when it fills an image over a buffer. So the buffer is filled, with the element as its
-   * pattern.
-   */
-  #fillBeneath(
-    target: DeviceImage,
-    buffer: DeviceBuffer,
-    { extent: [width], origin: [x] }: ImageShape.ImageRegion,
-    element: Uint8Array<ArrayBuffer>
-  ): Exit.Exit<void, GpuError> {
-    const { length } = element
-    const bytes = width * length
-    return this.#queue.enqueue(
-      { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
-      handleOf(buffer),
-      element,
-      length,
-      x * length,
-      bytes
     )
   }
 

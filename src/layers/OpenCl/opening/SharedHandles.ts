@@ -70,7 +70,13 @@ export const open = (
 ): OpenDevice => {
   const candidate = find(platforms, handles.device)
   if (candidate === undefined) throw notListed(operation, platforms, handles.device)
-  valid(unusableProblem(candidate))
+  const { device, platform } = candidate
+  if (device.unusable !== undefined) {
+    throw deviceUnavailable(
+      [{ backend: "opencl", device: nameOf(platform, device), why: device.unusable }],
+      "Make the context and the queue on another device."
+    )
+  }
   checkQueue(operation, api, handles.queue, handles)
   const driverObjects = new DriverObjects()
   valid(retain(api, handles, driverObjects))
@@ -96,14 +102,6 @@ const notListed = (operation: string, platforms: ReadonlyArray<OpenClPlatform>, 
     }.`
   )
 }
-
-const unusableProblem = ({ device, platform }: Candidate): GpuError | undefined =>
-  device.unusable === undefined
-    ? undefined
-    : deviceUnavailable(
-      [{ backend: "opencl", device: nameOf(platform, device), why: device.unusable }],
-      "Make the context and the queue on another device."
-    )
 
 const retain = (api: OpenClApi, { context, queue }: Handles, driverObjects: DriverObjects): GpuError | undefined => {
   const ofContext = api.clRetainContext(context)

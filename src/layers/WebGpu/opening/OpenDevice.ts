@@ -95,41 +95,30 @@ export const open = Effect.fnUntraced(function*(
   gpu: WebGpuHandle.Gpu,
   options: Options
 ): Effect.fn.Return<OpenDevice, Refused, Scope.Scope> {
-  const adapter = yield* requestAdapter(gpu, options)
-  return yield* Effect.acquireRelease(
-    Effect.map(requestDevice(adapter, options), (device) => watch(gpu, adapter, device)),
-    (opened) => Effect.sync(() => close(opened))
-  )
-})
-
-const requestAdapter = (
-  gpu: WebGpuHandle.Gpu,
-  options: Options
-): Effect.Effect<WebGpuHandle.Adapter, Refused> =>
-  Effect.tryPromise({
+  const { forceFallbackAdapter, label, powerPreference } = options
+  const adapter = yield* Effect.tryPromise({
     try: () =>
       gpu.requestAdapter({
-        ...(options.powerPreference === undefined ? {} : { powerPreference: options.powerPreference }),
-        ...(options.forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter: options.forceFallbackAdapter })
+        ...(powerPreference === undefined ? {} : { powerPreference }),
+        ...(forceFallbackAdapter === undefined ? {} : { forceFallbackAdapter })
       }),
     catch: (cause): Refused => ({ adapter: undefined, message: thrown(cause).message })
-  }).pipe(Effect.flatMap((adapter) =>
-    adapter === null ? Effect.fail({ adapter: undefined, message: undefined }) : Effect.succeed(adapter)
-  ))
-
-const requestDevice = (
-  adapter: WebGpuHandle.Adapter,
-  options: Options
-): Effect.Effect<WebGpuHandle.Device, Refused> =>
-  Effect.tryPromise({
+  })
+  if (adapter === null) return yield* Effect.fail({ adapter: undefined, message: undefined })
+  const device = Effect.tryPromise({
     try: () =>
       adapter.requestDevice({
-        ...(options.label === undefined ? {} : { label: options.label }),
+        ...(label === undefined ? {} : { label }),
         requiredFeatures: wantedFeatures.filter((feature) => adapter.features.has(feature)),
         requiredLimits: limitsOf(adapter.limits)
       }),
     catch: (cause): Refused => ({ adapter: nameOf(adapter.info), message: thrown(cause).message })
   })
+  return yield* Effect.acquireRelease(
+    Effect.map(device, (device) => watch(gpu, adapter, device)),
+    (opened) => Effect.sync(() => close(opened))
+  )
+})
 
 /** An older browser may lack some of the limits, and asking for an unknown one is an error. */
 const limitsOf = (limits: WebGpuApi.Limits): Record<string, number> =>
