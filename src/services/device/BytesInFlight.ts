@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Semaphore from "effect/Semaphore"
+import { constVoid } from "effect/Function"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
 import type { QueueDriver } from "./QueueDriver.ts"
@@ -39,6 +39,12 @@ interface Write {
 
 type Check = (operation: string) => Write | GpuError | undefined
 
+/** A command that waits. */
+interface Waiting {
+  /** Resumes its fiber, when it is the first. */
+  begin: () => void
+}
+
 /**
  * The work on one queue. A command for which there is no room waits in a queue until the device has done enough,
  * without blocking the event loop. A write that is larger than the bound goes alone. Commands wait only for the device,
@@ -46,13 +52,12 @@ type Check = (operation: string) => Write | GpuError | undefined
  */
 export class BytesInFlight {
   readonly #driver: QueueDriver["Service"]
-  readonly #waitQueue = Semaphore.makeUnsafe(1)
   #most = usualBound
   readonly #pending: Array<Recorded> = []
   #bytes = 0
   #commands = 0
-  /** Commands that wait, the first one included. */
-  #waiting = 0
+  /** Commands that wait, in order. Only the first one waits for the device. */
+  readonly #waiting = new Set<Waiting>()
 
   private constructor(driver: QueueDriver["Service"]) {
     this.#driver = driver
@@ -136,7 +141,7 @@ export class BytesInFlight {
   }
 
   #hasRoom(bytes: number, isFirst: boolean): boolean {
-    if (!isFirst && this.#waiting > 0) return false
+    if (!isFirst && this.#waiting.size > 0) return false
     if (this.#fits(bytes)) return true
     this.#forgetEnded()
     return this.#fits(bytes)
@@ -172,16 +177,27 @@ export class BytesInFlight {
     return Effect.void
   }
 
+  /** Runs a command when those that came before it have left the wait queue. */
   #queued<A>(command: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
-    let isWaiting = false
-    const enter = Effect.suspend(() => {
-      isWaiting = true
-      this.#waiting += 1
-      return this.#waitQueue.withPermit(command)
+    const own: Waiting = { begin: constVoid }
+    const turn = Effect.callback<void>((resume) => {
+      if (this.#nextInTurn() === own) return resume(Effect.void)
+      // It yields first: each of many that follow would else run within the one before it.
+      own.begin = () => resume(Effect.yieldNow)
     })
-    return Effect.onExit(enter, () =>
+    const enter = Effect.suspend(() => {
+      this.#waiting.add(own)
+      return Effect.andThen(turn, command)
+    })
+    return Effect.ensuring(
+      enter,
       Effect.sync(() => {
-        if (isWaiting) this.#waiting -= 1
-      }))
+        if (this.#waiting.delete(own)) this.#nextInTurn()?.begin()
+      })
+    )
+  }
+
+  #nextInTurn(): Waiting | undefined {
+    return this.#waiting.values().next().value
   }
 }
