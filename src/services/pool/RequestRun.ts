@@ -7,7 +7,6 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { Ending, PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
 import { unavailable } from "../../domain/pool/machine/Request.ts"
@@ -42,11 +41,11 @@ export const perform = <G extends Lease | undefined, A, E, R>(
       return refuse(pool, request, failureOf(request))
     case "AskDriver":
       return Effect.flatMap(
-        Effect.result(requestSpan(pool, request, "miss", askDriver(pool, request))),
-        (answer) =>
-          Result.isFailure(answer) && request.state === "failed"
-            ? answer.failure
-            : perform(pool, request, pool.inputs.advance(request), then)
+        Effect.catch(
+          requestSpan(pool, request, "miss", askDriver(pool, request)),
+          (failure) => request.state === "failed" ? failure : Exit.void
+        ),
+        () => perform(pool, request, pool.inputs.advance(request), then)
       )
     case "Reclaim":
       return Effect.flatMap(pool.reclaim, () => perform(pool, request, pool.inputs.reclaimedFor(request), then))
