@@ -1,6 +1,7 @@
 /** A small pool: what it shares with every other one, and what it refuses. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
@@ -11,8 +12,9 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../src/services/device/QueueDriver.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import { logsTo } from "../support/hostPool.ts"
 
-type Services = BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext | Scope.Scope
+type Services = BufferPool.BufferPool | CommandQueue.CommandQueue | DeviceContext | Host.Host | Scope.Scope
 
 const onHost = <A, E>(test: Effect.Effect<A, E, Services>, options?: BufferPool.SmallPoolOptions) =>
   Effect.gen(function*() {
@@ -106,6 +108,25 @@ describe("a small pool", () => {
       assert.include((yield* Effect.flip(BufferPool.budget(64))).message, "BufferPool.budget: ")
       assert.include((yield* Effect.flip(BufferPool.withBudget(Effect.void, 64))).message, "BufferPool.withBudget: ")
     })))
+
+  it.effect("counts a block that could not be freed, and warns of it on the console", () => {
+    const logged: Array<string> = []
+    const printed: Array<unknown> = []
+    return onHost(Effect.gen(function*() {
+      yield* BufferPool.stopHolding
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* BufferPool.allocate(64)
+        const { faults } = yield* Host.Host
+        faults.failFrees({ times: 1 })
+      }))
+      strictEqual((yield* BufferPool.stats).releaseFailures, 1)
+      assert.match(String(printed), /^A block of the BufferPool could not be freed: .*destroyBuffer/)
+      deepStrictEqual([printed.length, logged], [1, []])
+    })).pipe(
+      Effect.provideService(Console.Console, { ...console, warn: (...args) => void printed.push(...args) }),
+      Effect.provide(logsTo(logged))
+    )
+  })
 
   it.effect("has no options of waiting", () =>
     Effect.gen(function*() {

@@ -5,20 +5,19 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
+import type * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as BufferRequest from "../../domain/BufferRequest.ts"
-import * as BufferUsage from "../../domain/BufferUsage.ts"
+import type * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
-import { validated } from "../calls/Validated.ts"
+import { toLoggers } from "../calls/Warnings.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { DeviceContext } from "../device/DeviceContext.ts"
-import { EmptyBuffer } from "../device/EmptyBuffer.ts"
-import { QueueDriver } from "../device/QueueDriver.ts"
-import { logged, releaseInOrderUnsafe } from "../device/ReleaseInOrder.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { QueueDriver } from "../device/QueueDriver.ts"
+import { logged } from "../device/ReleaseInOrder.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
+import { makeAllocator } from "./DeviceAllocator.ts"
 
 /**
  * The options of one `allocate`.
@@ -102,51 +101,10 @@ export class Allocator extends Context.Service<Allocator, {
   readonly limits?: ReadonlyArray<object>
 }>()("effect-gpu-pool/Allocator") {}
 
-const giveBack = (freeUnsafe: Allocator["Service"]["freeUnsafe"], buffer: DeviceBuffer): Effect.Effect<void> =>
-  logged(() => freeUnsafe(buffer))
-
-/** The rules that every allocator follows. */
-const make = (immediate: boolean) =>
-  Effect.gen(function*() {
-    const device = yield* DeviceContext
-    const driver = yield* QueueDriver
-
-    const freeUnsafe = (buffer: DeviceBuffer) => releaseInOrderUnsafe(device, driver, buffer)
-
-    const create = (bytes: number, options: AllocateOptions | undefined) =>
-      validated("Allocator.allocate", (operation) => {
-        const { label, usage = BufferUsage.defaultUsage } = options ?? {}
-        const problem = device.status.error ??
-          BufferRequest.problem(operation, bytes, usage, label) ??
-          BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
-        if (problem !== undefined) return problem
-        return bytes === 0
-          ? Exit.succeed(new EmptyBuffer(device.info, usage, label))
-          : device.createBuffer(bytes, usage, label)
-      })
-
-    /** Where the residency check fails or is interrupted, the buffer is freed, so nothing leaks. */
-    const prove = (buffer: DeviceBuffer) =>
-      buffer.size === 0
-        ? Exit.succeed(buffer)
-        : Effect.as(Effect.onError(driver.touch(buffer), () => giveBack(freeUnsafe, buffer)), buffer)
-
-    return Allocator.of({
-      // Uninterruptible, as every acquire: a buffer must not get lost between the driver's answer and the caller.
-      allocate: (bytes, options) => {
-        const created = create(bytes, options)
-        return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
-      },
-      freeUnsafe,
-      reclaim: driver.reclaim,
-      immediate
-    })
-  })
-
 /**
  * Fresh, since a layer is built once: else a program with two devices would get the allocator of the first for both.
  */
-const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, make(immediate)))
+const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, makeAllocator(immediate, toLoggers)))
 
 /**
  * Allocates so that success proves that the memory exists: an OutOfMemory comes at once, where a pool can answer it.
@@ -220,7 +178,7 @@ export const allocate = (
   const located = CallSite.locate(options, allocate)
   return Effect.flatMap(Allocator, (allocator) =>
     Effect.acquireRelease(
-      allocateFrom(allocator, bytes, located),
+      allocateFrom(allocator, toLoggers, bytes, located),
       (buffer) => logged(() => freeOf(allocator, buffer))
     ))
 }

@@ -6,8 +6,9 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { driverError, type GpuError } from "../../domain/GpuError.ts"
+import type { Warn } from "../calls/Warnings.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
-import { logged } from "../device/ReleaseInOrder.ts"
+import { warned } from "../device/ReleaseInOrder.ts"
 import * as Attachments from "../lease/Attachments.ts"
 
 interface Allocating<Options> {
@@ -29,14 +30,15 @@ export const freeOf = (allocator: Allocating<never>, buffer: DeviceBuffer): Exit
  */
 export const allocateFrom = <Options>(
   allocator: Allocating<Options>,
+  warn: Warn,
   bytes: number,
   options: Options | undefined,
   most = 8
 ): Effect.Effect<DeviceBuffer, GpuError> =>
   Effect.flatMap(allocator.allocate(bytes, options), (buffer) => {
     if (buffer.recyclable) return Exit.succeed(buffer)
-    const another = most > 1 ? allocateFrom(allocator, bytes, options, most - 1) : untrusted(buffer)
-    return Effect.ensuring(another, logged(() => allocator.freeUnsafe(buffer)))
+    const another = most > 1 ? allocateFrom(allocator, warn, bytes, options, most - 1) : untrusted(buffer)
+    return Effect.ensuring(another, warned(warn, () => allocator.freeUnsafe(buffer)))
   })
 
 const untrusted = ({ owner, size }: DeviceBuffer): GpuError =>

@@ -29,6 +29,7 @@ import {
 } from "../../domain/pool/PoolOptions.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
+import { toConsole } from "../calls/Warnings.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
@@ -51,6 +52,7 @@ import { notInSmallPools, PoolRequests, type Want } from "../pool/PoolRequests.t
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as Allocator from "./Allocator.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
+import { makeAllocator } from "./DeviceAllocator.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
@@ -209,25 +211,19 @@ export const make = (
 
 type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 
-const openBuffers = (memory: PoolRuntime, settings: Settings) =>
+/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
+const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const source = yield* openSource(BufferSource, memory, settings)
     const { immediate } = yield* Allocator.Allocator
     if (!immediate) {
-      yield* Effect.logWarning(
+      yield* memory.warn(
         "The buffer pool's allocator is deferred: a buffer may fail at its first use, where the pool cannot react. " +
           "Provide Allocator.layerImmediate, or use BufferPool.layer."
       )
     }
-    return source
+    return poolOf(yield* openRequests(memory, source, settings, maxBytes))
   })
-
-/** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
-const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
-  Effect.flatMap(
-    openBuffers(memory, settings),
-    (source) => Effect.map(openRequests(memory, source, settings, maxBytes), poolOf)
-  )
 
 type BufferRequests = JointRequests<BufferUsage, DeviceBuffer, PooledBuffer>
 
@@ -369,7 +365,8 @@ export interface SmallPoolOptions extends Schema.Schema.Type<typeof SmallBlockOp
 
 /**
  * A pool in little code, for pages, on the device in context: it keeps and reuses memory within its limit by the rules of {@link layer}, and
- * a request that does not fit fails at once.
+ * a request that does not fit fails at once. A warning, as of a block that the driver could not free, goes to the console, where other
+ * pools log it.
  *
  * What other pools do besides fails with Unsupported: requests that wait, budgets, reservations, exclusive sections, several leases together,
  * and handlers. Where a program imports modules (`effect-gpu-pool/BufferPool`), none of that is in its bundle. Fails with InvalidRequest for
@@ -399,14 +396,14 @@ export const layerSmall = (
       const memory = valid(memorySettingsOf(operation, "pool", given, device))
       return { ...policyOf(given), ...memory, ...leasingSettingsOf(given) }
     }, openSmall)
-  ).pipe(Layer.provide(Allocator.layerImmediate))
+  ).pipe(Layer.provide(Layer.effect(Allocator.Allocator, makeAllocator(true, toConsole))))
 
 const leftOut = (name: string) => () => notInSmallPools(`BufferPool.${name}`, "this function")
 
 const openSmall = (settings: Settings & MemorySettings) =>
   Effect.gen(function*() {
-    const memory = yield* makeMemoryWith(settings, undefined)
-    const source = yield* openBuffers(memory, settings)
+    const memory = yield* makeMemoryWith(settings, { warn: toConsole })
+    const source = yield* openSource(BufferSource, memory, settings)
     memory.add(source)
     const { label, waitPolicy } = settings
     const requests = new PoolRequests(memory, source, { from: undefined, waitPolicy, label }, undefined)

@@ -14,6 +14,7 @@ import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Around } from "../../domain/pool/machine/SharedLimit.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
+import type { Warn } from "../calls/Warnings.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
@@ -36,6 +37,7 @@ export interface BufferSourceOptions {
   readonly maxBytes: number
   /** The limits of the allocator around the pool's memory. */
   readonly around: Around | undefined
+  readonly warn: Warn
   readonly clears: boolean
 }
 
@@ -112,8 +114,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     label: string | undefined,
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
-    const { allocator, around } = this.#options
-    const allocated = allocateFrom(allocator, capacity, { usage: usage | this.added, label, callSite })
+    const { allocator, around, warn } = this.#options
+    const allocated = allocateFrom(allocator, warn, capacity, { usage: usage | this.added, label, callSite })
     return around === undefined
       ? allocated
       : Effect.provideService(allocated, CurrentCounted, around.counted(capacity))
@@ -154,6 +156,6 @@ export const openSource = <S extends BufferSource>(
     const driver = yield* QueueDriver
     const allocator = yield* Allocator
     memory.join(allocator.limits ?? [])
-    const { core: { maxBytes }, limits: around } = memory
-    return new Source({ ...settings, allocator, driver, limits, maxBytes, around })
+    const { core: { maxBytes }, limits: around, warn } = memory
+    return new Source({ ...settings, allocator, driver, limits, maxBytes, around, warn })
   })

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
+import { toLoggers, type Warn } from "../calls/Warnings.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceContext } from "./DeviceContext.ts"
@@ -42,9 +43,14 @@ export const inOrderUnsafe = (
   return Exit.isFailure(flushed) && status.error === undefined ? flushed : destroyed
 }
 
-/** What a finalizer does with the outcome: it logs a driver error, because a finalizer cannot fail. */
-export const logged = (given: () => Effect.Effect<void, GpuError>, what: string = "A buffer"): Effect.Effect<void> =>
-  Effect.catch(
-    Effect.suspend(given),
-    (error) => Effect.logWarning(`${what} could not be freed: ${error.message}`)
-  )
+/** What a finalizer does with the outcome: it warns of a driver error, because a finalizer cannot fail. */
+export const warned = (
+  warn: Warn,
+  given: () => Effect.Effect<void, GpuError>,
+  what: string = "A buffer"
+): Effect.Effect<void> =>
+  Effect.catch(Effect.suspend(given), (error) => warn(`${what} could not be freed: ${error.message}`))
+
+/** The same in the log. */
+export const logged = (given: () => Effect.Effect<void, GpuError>, what?: string): Effect.Effect<void> =>
+  warned(toLoggers, given, what)

@@ -9,15 +9,17 @@ import type * as Fiber from "effect/Fiber"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { type IdleMemory, IdleSchedule } from "../../domain/pool/machine/IdleSchedule.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
+import type { Warn } from "../calls/Warnings.ts"
 
 /** The memory whose idle blocks are freed. */
 interface Clocked extends IdleMemory {
   readonly settings: Pick<MemorySettings, "idle">
   readonly reclaim: Effect.Effect<void, GpuError>
+  readonly warn: Warn
 }
 
 export class IdleClock {
-  readonly #reclaim: Effect.Effect<void, GpuError>
+  readonly #memory: Clocked
   readonly #run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   readonly #schedule: IdleSchedule
   /** Runs only while there is something to trim. */
@@ -27,10 +29,9 @@ export class IdleClock {
     memory: Clocked,
     run: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   ) {
-    const { reclaim, settings } = memory
-    this.#reclaim = reclaim
+    this.#memory = memory
     this.#run = run
-    this.#schedule = new IdleSchedule(memory, settings.idle)
+    this.#schedule = new IdleSchedule(memory, memory.settings.idle)
   }
 
   start(): void {
@@ -50,8 +51,8 @@ export class IdleClock {
   readonly #step: Effect.Effect<void> = Effect.flatMap(Clock.currentTimeMillis, (now) =>
     this.#schedule.wake(now)
       ? Effect.catch(
-        this.#reclaim,
-        (error) => Effect.logWarning(`Idle memory was freed, and may not be back yet: ${error.message}`)
+        this.#memory.reclaim,
+        (error) => this.#memory.warn(`Idle memory was freed, and may not be back yet: ${error.message}`)
       )
       : Effect.void)
 

@@ -32,6 +32,7 @@ import {
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import { validated } from "../calls/Validated.ts"
+import { toLoggers } from "../calls/Warnings.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as EventOrder from "../device/queues/EventOrder.ts"
@@ -39,9 +40,10 @@ import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
 import { Handlers, type Need } from "./Handlers.ts"
+import { IdleClock } from "./IdleClock.ts"
 import { JointRequests } from "./JointRequests.ts"
 import type { PoolRequests } from "./PoolRequests.ts"
-import { PoolRuntime, type Waits } from "./PoolRuntime.ts"
+import { type PoolParts, PoolRuntime } from "./PoolRuntime.ts"
 import { waits } from "./RequestWaits.ts"
 
 /**
@@ -129,16 +131,20 @@ export interface PoolControls<P> extends MemoryControls {
  * @internal
  */
 export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
-  makeMemoryWith(settings, waits)
+  makeMemoryWith(settings, {
+    warn: toLoggers,
+    waits,
+    idleClock: (memory, run) => new IdleClock(memory, run)
+  })
 
 /**
- * The same; without `waits` no request of the memory may wait, and it has no handlers.
+ * The same of these parts.
  *
  * @internal
  */
 export const makeMemoryWith = (
   settings: MemorySettings,
-  waits: Waits | undefined
+  parts: PoolParts
 ): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
@@ -147,7 +153,7 @@ export const makeMemoryWith = (
     const hub = yield* CurrentHub
     const { memory } = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const memory = new PoolRuntime(settings, device, run, scheduler, hub, waits)
+        const memory = new PoolRuntime(settings, device, run, scheduler, hub, parts)
         const forgetLoss = device.status.onLost(() => {
           run(Effect.sync(() => memory.inputs.loseDevice()))
         })

@@ -8,6 +8,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import type * as Scheduler from "effect/Scheduler"
 import { type DeviceInfo, format } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError, Released } from "../../domain/GpuError.ts"
@@ -22,6 +23,7 @@ import type { PoolCore } from "../../domain/pool/PoolCore.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
+import type { Warn } from "../calls/Warnings.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import * as KnownQueues from "../device/queues/KnownQueues.ts"
 import type { Queue } from "../device/queues/Queue.ts"
@@ -31,7 +33,6 @@ import type { PoolSource } from "../lease/PoolSource.ts"
 import type { Watched } from "./DeadlockView.ts"
 import type { EventHub, ObservedMemory, Publisher } from "./EventHub.ts"
 import type { Handlers } from "./Handlers.ts"
-import { IdleClock } from "./IdleClock.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 
 /** Runs effects of a memory, with the context of its layer. */
@@ -41,7 +42,22 @@ type Run = (effect: Effect.Effect<void>) => Fiber.Fiber<void>
 export interface Waits {
   readonly wait: (pool: PoolRuntime, request: LeaseRequest) => Effect.Effect<void, GpuError>
   readonly askHandlers: (pool: PoolRuntime, request: LeaseRequest) => Effect.Effect<PoolOutput, GpuError>
-  readonly watch: (pool: Watched, deadlockTimeoutMillis: number, run: Run) => { start(): void; stop(): void }
+  readonly watch: (pool: Watched, deadlockTimeoutMillis: number, run: Run) => Timer
+}
+
+/** Runs only while a memory needs it. */
+interface Timer {
+  start(): void
+  stop(): void
+}
+
+/** The parts of a memory that its layer chooses. */
+export interface PoolParts {
+  readonly warn: Warn
+  /** Left out where no request waits, and there are no handlers. */
+  readonly waits?: Waits
+  /** Left out where idle blocks stay. */
+  readonly idleClock?: (memory: PoolRuntime, run: Run) => Timer
 }
 
 let lastNumber = 0
@@ -76,10 +92,10 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly handlers = new Map<Account, Handlers>()
   readonly #run: Run
   readonly #tasks: Scheduler.SchedulerDispatcher
-  /** Left out where no request waits. */
   readonly waits: Waits | undefined
-  readonly #watch: ReturnType<Waits["watch"]> | undefined
-  readonly #idleClock: IdleClock
+  readonly warn: Warn
+  readonly #watch: Timer | undefined
+  readonly #idleClock: Timer | undefined
   readonly #forgetQueues: (() => void) | undefined
   readonly #leaveHub: () => void
 
@@ -89,7 +105,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     run: Run,
     scheduler: Scheduler.Scheduler,
     hub: EventHub,
-    waits: Waits | undefined
+    { idleClock, waits, warn }: PoolParts
   ) {
     const { idle, kind, label, maxHeldBytes, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
@@ -113,8 +129,9 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.core = this.machine.core
     this.leases = new LeaseTable(this)
     this.waits = waits
+    this.warn = warn
     this.#watch = waits?.watch(this, deadlockTimeoutMillis, run)
-    this.#idleClock = new IdleClock(this, run)
+    this.#idleClock = idleClock?.(this, run)
     this.#forgetQueues = this.queues?.onSeveral(() => this.listen())
     this.listen()
     this.#leaveHub = hub.join(this)
@@ -182,11 +199,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   #hasFailed(exit: Exit.Exit<void, GpuError>, block: Block): boolean {
     if (Exit.isSuccess(exit)) return false
     const what = block.value.pooledBy?.service ?? "pool"
-    const told = Effect.catch(
-      exit,
-      (error) => Effect.logWarning(`A block of the ${what} could not be freed: ${error.message}`)
-    )
-    // Logs with the context of the fiber that freed it, which may differ from that of the pool's layer.
+    const told = Effect.catch(exit, (error) => this.warn(`A block of the ${what} could not be freed: ${error.message}`))
+    // Warns with the context of the fiber that freed it, which may differ from that of the pool's layer.
     const context = Fiber.getCurrent()?.context
     if (context === undefined) this.#run(told)
     else Effect.runForkWith(context)(told)
@@ -236,7 +250,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   }
 
   startIdleClock(): void {
-    this.#idleClock.start()
+    this.#idleClock?.start()
   }
 
   /** Whether requests wait decides whether the end of a lease is looked at, here and in other memories under one limit. */
@@ -316,7 +330,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
     const frees = this.core.driverFrees
     const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
-    const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.all(reclaims, { discard: true })
+    const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.forEach(reclaims, identity, { discard: true })
     return Effect.andThen(reclaimed, Effect.sync(() => this.inputs.reclaimed(frees)))
   })
 
@@ -373,7 +387,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
     this.inputs.close()
-    this.#idleClock.stop()
+    this.#idleClock?.stop()
     this.#forgetQueues?.()
     this.machine.state.observer?.closed()
     this.#leaveHub()
