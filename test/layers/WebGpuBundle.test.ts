@@ -39,7 +39,7 @@ describe("WebGpu bundles", () => {
       strictEqual(imports.length, 0)
       const inputs = Object.keys(metafile.inputs)
       assert.isFalse(inputs.some((file) => isBuiltin(file) || file.includes("node_modules/webgpu/")))
-      assert.isTrue(inputs.includes("src/layers/WebGpu/opening/NodeGpu.ts"))
+      assert.isTrue(inputs.includes("src/layers/WebGpu/opening/Dawn.ts"))
     }))
 
   it("with the test kit for a page, without Node modules, drivers and fast-check", () =>
