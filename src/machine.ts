@@ -93,6 +93,14 @@ export * as Charge from "./domain/pool/machine/Charge.ts"
 export * as ExclusiveSections from "./domain/pool/machine/ExclusiveSections.ts"
 
 /**
+ * The requests that wait at an account, in order.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as WaitQueue from "./domain/pool/machine/WaitQueue.ts"
+
+/**
  * The jobs whose memory the requests of a wait queue wait for.
  *
  * @category requests

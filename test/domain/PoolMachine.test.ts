@@ -2,8 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import { readFileSync } from "node:fs"
+import { noQueue } from "../../src/domain/pool/machine/NoQueue.ts"
 import { type RequestState, transitions } from "../../src/domain/pool/machine/Request.ts"
 import { Reservation } from "../../src/domain/pool/machine/Reservation.ts"
+import { waitQueue } from "../../src/domain/pool/machine/WaitQueue.ts"
 import { runs } from "../support/explore.ts"
 import { waiter, World, type WorldOptions } from "../support/machineWorld.ts"
 
@@ -58,6 +60,25 @@ describe("the machine of a pool", () => {
         }
       ),
       { numRuns: runs(5000), examples: outlivedReservations }
+    )
+  })
+
+  it("decides for requests that fail at once as if they had a wait queue, where they have none", () => {
+    const options = anyOptions.map((options) => ({ ...options, hasHandlers: false }))
+    fc.assert(
+      fc.property(options, fc.array(fc.nat(2 ** 31 - 1), { maxLength: 300, size: "max" }), (options, choices) => {
+        const world = new World({ ...options, queueOfFailing: noQueue })
+        const queued = new World({ ...options, queueOfFailing: waitQueue })
+        for (const choice of choices) {
+          for (const one of [world, queued]) one.step(choice)
+          world.check()
+          deepStrictEqual(world.outputs, queued.outputs)
+          deepStrictEqual(world.machine.core.stats(), queued.machine.core.stats())
+        }
+        world.drain()
+        world.checkEmpty()
+      }),
+      { numRuns: runs(3000) }
     )
   })
 

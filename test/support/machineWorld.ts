@@ -13,7 +13,7 @@ import { sectionsOf } from "../../src/domain/pool/machine/ExclusiveSections.ts"
 import { HoldingJobs } from "../../src/domain/pool/machine/HoldingJobs.ts"
 import { noOuterLimits } from "../../src/domain/pool/machine/OuterLimits.ts"
 import { type Ending, PoolMachine, type PoolOutput } from "../../src/domain/pool/machine/PoolMachine.ts"
-import type { PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
+import type { MakeQueue, PoolPort } from "../../src/domain/pool/machine/PoolState.ts"
 import {
   type Account,
   type Answer,
@@ -25,6 +25,7 @@ import {
   type RequestSource
 } from "../../src/domain/pool/machine/Request.ts"
 import { type ChargedBudget, Reservation } from "../../src/domain/pool/machine/Reservation.ts"
+import { waitQueue } from "../../src/domain/pool/machine/WaitQueue.ts"
 import type { PoolBlock } from "../../src/domain/pool/PoolCore.ts"
 
 interface Value {
@@ -108,6 +109,8 @@ export interface WorldOptions {
   readonly trims: boolean
   /** Whether the pools close one by one; after that there are no new requests. */
   readonly closes: boolean
+  /** The memory's queue, where every request fails at once and is under no budget. Left out, requests do all that they can. */
+  readonly queueOfFailing?: MakeQueue
 }
 
 const none: ReadonlyArray<never> = []
@@ -199,17 +202,19 @@ export class World implements PoolPort<Value> {
    */
   #hasDeadlocks = false
   inputs = 0
+  /** What the machine said, in order. */
+  readonly outputs: Array<PoolOutput> = []
   readonly counts = { granted: 0, failed: 0, interrupted: 0, timedOut: 0, refusedCalls: 0 }
   /** The pools of the memory, each with the limit that is its own. */
   readonly #pools: ReadonlyArray<{ readonly source: Source; readonly limit: Budget }>
 
   constructor(options: WorldOptions) {
     this.options = options
-    const { clears, hasQueues, maxBypasses, maxBytes, trims } = options
+    const { clears, hasQueues, maxBypasses, maxBytes, queueOfFailing: queue = waitQueue, trims } = options
     this.hasSeveralQueues = hasQueues
     const trimming = trims ? { maxHeldBytes: Math.ceil(maxBytes / 2), idle: { steps: 3, keepBytes: 10 } } : {}
     this.machine = new PoolMachine<Value>(
-      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, trims, ...trimming },
+      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, queue, trims, ...trimming },
       this
     )
     this.machine.listen(false)
@@ -307,6 +312,7 @@ export class World implements PoolPort<Value> {
 
   /** Does what the machine says for a request. */
   #perform(request: WorldRequest, output: PoolOutput): void {
+    this.outputs.push(output)
     switch (output) {
       case "Granted":
         this.counts.granted++
@@ -348,13 +354,16 @@ export class World implements PoolPort<Value> {
   #ask(pick: (below: number) => number): void {
     const { machine } = this
     const size = 1 + pick(Math.max(1, Math.ceil(this.options.maxBytes / 3)))
-    const kind = pick(10)
+    const isPlain = this.options.queueOfFailing !== undefined
+    const kind = isPlain ? 0 : pick(10)
     const pool = this.#pools[pick(2)]!
     const { source } = pool
     if (source.closed) return
     const inside = kind === 3 && this.open.size > 0 ? nth(this.open, pick(this.open.size)) : undefined
     const from = inside?.asks
-    const budget = from === undefined
+    const budget = isPlain
+      ? undefined
+      : from === undefined
       ? [undefined, undefined, this.budgets[0], this.budgets[1], pool.limit][pick(5)]
       : inside?.budget as Budget
     const isReservation = kind === 1
@@ -390,7 +399,7 @@ export class World implements PoolPort<Value> {
       label: undefined,
       callSite: undefined,
       owner: this.owners[pick(this.owners.length)]!,
-      waitPolicy: { onExhausted: pick(4) === 0 ? "fail" : "wait", waitAtMost: pick(3) === 0 ? 5 : Infinity },
+      waitPolicy: { onExhausted: isPlain || pick(4) === 0 ? "fail" : "wait", waitAtMost: pick(3) === 0 ? 5 : Infinity },
       budget: chain,
       accounts,
       from,

@@ -17,6 +17,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import { noQueue } from "../../domain/pool/machine/NoQueue.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
@@ -402,7 +403,7 @@ const leftOut = (name: string) => () => notInSmallPools(`BufferPool.${name}`, "t
 
 const openSmall = (settings: Settings & MemorySettings) =>
   Effect.gen(function*() {
-    const memory = yield* makeMemoryWith(settings, { warn: toConsole })
+    const memory = yield* makeMemoryWith(settings, { warn: toConsole, queue: noQueue })
     const source = yield* openSource(BufferSource, memory, settings)
     memory.add(source)
     const { label, waitPolicy } = settings

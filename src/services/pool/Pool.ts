@@ -16,6 +16,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import * as Budget from "../../domain/pool/machine/Budget.ts"
 import type { Account } from "../../domain/pool/machine/Request.ts"
+import { waitQueue } from "../../domain/pool/machine/WaitQueue.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import {
   type BudgetOptions,
@@ -133,6 +134,7 @@ export interface PoolControls<P> extends MemoryControls {
 export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
   makeMemoryWith(settings, {
     warn: toLoggers,
+    queue: waitQueue,
     waits,
     idleClock: (memory, run) => new IdleClock(memory, run)
   })

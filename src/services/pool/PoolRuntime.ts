@@ -16,7 +16,7 @@ import type { Budget } from "../../domain/pool/machine/Budget.ts"
 import { noOuterLimits, type OuterLimits } from "../../domain/pool/machine/OuterLimits.ts"
 import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import { PoolMachine, type PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
-import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
+import type { MakeQueue, PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Account, Failure, Family } from "../../domain/pool/machine/Request.ts"
 import type { Around, Member, SharedLimit } from "../../domain/pool/machine/SharedLimit.ts"
 import type { PoolCore } from "../../domain/pool/PoolCore.ts"
@@ -54,6 +54,7 @@ interface Timer {
 /** The parts of a memory that its layer chooses. */
 export interface PoolParts {
   readonly warn: Warn
+  readonly queue: MakeQueue
   /** Left out where no request waits, and there are no handlers. */
   readonly waits?: Waits
   /** Left out where idle blocks stay. */
@@ -105,7 +106,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     run: Run,
     scheduler: Scheduler.Scheduler,
     hub: EventHub,
-    { idleClock, waits, warn }: PoolParts
+    { idleClock, queue, waits, warn }: PoolParts
   ) {
     const { idle, kind, label, maxHeldBytes, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
@@ -121,6 +122,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
         ...settings,
         limits: device.info.limits,
         owner: { kind, name: label },
+        queue,
         trims: idle !== undefined || maxHeldBytes < Infinity
       },
       this

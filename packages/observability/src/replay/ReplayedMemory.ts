@@ -16,6 +16,7 @@ import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
 import type { Evidence, PoolPort } from "effect-gpu-pool/PoolState"
 import type { Asked, Failure, Family } from "effect-gpu-pool/Request"
 import { type ChargedBudget, type Origin, Reservation } from "effect-gpu-pool/Reservation"
+import { waitQueue } from "effect-gpu-pool/WaitQueue"
 import type { EventMemory } from "../events/EventMaker.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
 import { keyOfFamily } from "../recording/RecordingFacts.ts"
@@ -125,6 +126,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
         limits: this.#limits,
         owner: { kind: settings.kind, name: settings.label },
         maxBypasses: settings.maxBypasses,
+        queue: waitQueue,
         trims: settings.idle !== undefined || settings.maxHeldBytes < Infinity
       },
       this

@@ -11,9 +11,8 @@ import type { FreeReason } from "../PoolEvent.ts"
 import { LeaseCharge } from "./Charge.ts"
 import { noOuterLimits, type OuterLimits } from "./OuterLimits.ts"
 import type { PoolState, Reusable } from "./PoolState.ts"
-import type { Account, Family, Request, RequestSource, Served } from "./Request.ts"
+import type { Account, Family, Queue, Request, RequestSource, Served } from "./Request.ts"
 import { leftOfAll, type Origin } from "./Reservation.ts"
-import { WaitQueue } from "./WaitQueue.ts"
 
 /**
  * The limit of a memory as the account of its requests: its ledger, its queue and what may be evicted.
@@ -23,7 +22,7 @@ import { WaitQueue } from "./WaitQueue.ts"
  */
 export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   readonly number = 0
-  readonly queue: WaitQueue
+  readonly queue: Queue
   hasHandlers = false
   readonly core: PoolCore<A, Family>
   readonly owner: LimitOwner
@@ -39,8 +38,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** Held blocks whose last lease ended without a new epoch. When the driver gets such a block back the epoch does not grow either. */
   readonly #retracted = new WeakSet<PoolBlock<A, Family>>()
 
-  constructor(state: PoolState<A>, limits: DeviceLimits, owner: LimitOwner, maxBypasses: number) {
-    this.queue = new WaitQueue(this, state, maxBypasses)
+  constructor(state: PoolState<A>, limits: DeviceLimits, owner: LimitOwner, queueOf: (account: Account) => Queue) {
+    this.queue = queueOf(this)
     this.#state = state
     this.#limits = limits
     this.core = state.core

@@ -12,7 +12,7 @@ import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../PoolCore.ts"
 import type { Budget } from "./Budget.ts"
 import type { LeaseCharge } from "./Charge.ts"
 import { MemoryAccount } from "./MemoryAccount.ts"
-import { type PoolPort, PoolState, type Reusable } from "./PoolState.ts"
+import { type MakeQueue, type PoolPort, PoolState, type Reusable } from "./PoolState.ts"
 import { type Failure, type Family, type Request, type RequestSource, unavailable } from "./Request.ts"
 
 /**
@@ -25,6 +25,8 @@ export interface PoolMachineOptions extends PoolCoreOptions {
   readonly limits: DeviceLimits
   readonly owner: LimitOwner
   readonly maxBypasses: number
+  /** How the requests of the memory wait: `WaitQueue.waitQueue`. */
+  readonly queue: MakeQueue
   /** Whether held memory is trimmed, by its own limit or by the clock. */
   readonly trims: boolean
 }
@@ -60,7 +62,7 @@ export class PoolLife<A extends Reusable = Reusable> {
   #isRetracting = false
 
   constructor(options: PoolMachineOptions, port: PoolPort<A>) {
-    const { limits, maxBypasses, owner, trims } = options
+    const { limits, maxBypasses, owner, queue, trims } = options
     this.#limits = limits
     this.maxBypasses = maxBypasses
     this.#trims = trims
@@ -71,7 +73,7 @@ export class PoolLife<A extends Reusable = Reusable> {
       (request) => this.#whyEnded(request),
       (request) => this.#neverFits(request) !== undefined
     )
-    this.memory = new MemoryAccount(this.state, limits, owner, maxBypasses)
+    this.memory = new MemoryAccount(this.state, limits, owner, (account) => queue(account, this.state, maxBypasses))
   }
 
   get closed(): boolean {

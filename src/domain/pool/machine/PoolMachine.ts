@@ -253,7 +253,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   #looksAgain(request: Request, account: Account): boolean {
     const { exhaustedAt } = request
     if (exhaustedAt === undefined) return account.queue.tryNow(request)
-    if (account.queue.isAnswered(request)) return true
+    if (this.state.isAnswered(request, account)) return true
     if (account.mayWait(request) || this.state.epoch === exhaustedAt) return false
     this.#tryAgain(request, account)
     return true
@@ -283,7 +283,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** What a request does next, whose handlers have freed something or nothing. */
   handlersAnswered(request: Request, freed: boolean): PoolOutput {
     const account = this.accountOf(request)
-    if (request.state !== "withHandlers" || account.queue.isAnswered(request)) return this.advance(request)
+    if (request.state !== "withHandlers" || this.state.isAnswered(request, account)) return this.advance(request)
     if (freed && request.exhaustedAt !== undefined) {
       this.#tryAgain(request, account)
       return this.advance(request)
@@ -299,7 +299,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** The time of a waiting request is over. It may have been served already, and its fiber not resumed yet. */
   timedOut(request: Request, waitedMillis: number): PoolOutput {
     const account = this.accountOf(request)
-    if (!request.isWaiting || account.queue.isAnswered(request)) return this.advance(request)
+    if (!request.isWaiting || this.state.isAnswered(request, account)) return this.advance(request)
     request.tried("wait")
     return this.#fail(request, account, waitedMillis)
   }

@@ -89,6 +89,14 @@ export interface Sections extends Account {
   isRunning(section: Reservation): boolean
 }
 
+/**
+ * Makes the queue of an account.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type MakeQueue = (account: Account, state: PoolState, maxBypasses: number) => Queue
+
 /** How many requests one task resumes: the end of a pool, or a raised limit, may answer very many at once. */
 const mostResumedAtOnce = 256
 
@@ -170,6 +178,13 @@ export class PoolState<A extends Reusable = Reusable> {
     if (failure === undefined) return false
     request.fail(failure)
     return true
+  }
+
+  /**
+   * Whether a request has what it waits for at an account, or may wait no longer. A caller must act on the answer in the same step.
+   */
+  isAnswered(request: Request, account: Account): boolean {
+    return request.state === "failed" || account.hasServed(request) || this.failEnded(request)
   }
 
   /** A request ends without what it asked for. */

@@ -201,7 +201,6 @@ export interface Queue {
   readonly account: Account
   enter(request: Request, state: "queued" | "withHandlers", refusedAt?: number): boolean
   tryNow(request: Request): boolean
-  isAnswered(request: Request): boolean
   serve(): void
   served(request: Request): void
   keepPlace(request: Request): void
@@ -211,6 +210,9 @@ export interface Queue {
   /** The jobs that have what it waits for, while their number is limited after a deadlock. */
   jobs: AdmittedJobs | undefined
   readonly atWork: number
+  /** No request in the queue is for fewer bytes. */
+  readonly leastBytes: number
+  hasOthersAtWork(request: Request): boolean
   holdsBack(request: Request): boolean
   limitJobs(jobs: AdmittedJobs): void
   changes(): number

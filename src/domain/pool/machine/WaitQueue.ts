@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import type { AdmittedJobs } from "./HoldingJobs.ts"
-import type { PoolState } from "./PoolState.ts"
+import type { MakeQueue, PoolState } from "./PoolState.ts"
 import type { Account, Queue, Request, Served } from "./Request.ts"
 
 /** How many requests at the head are looked at for one that can be served. */
@@ -25,7 +25,6 @@ export class WaitQueue implements Queue {
   atWork = 0
   /** Whether the driver has refused a request of this queue since the queue was last empty. */
   isRefused = false
-  /** No request in the queue is for fewer bytes. */
   leastBytes = Infinity
   /** The jobs that have what it waits for, while their number is limited after a deadlock. */
   jobs: AdmittedJobs | undefined = undefined
@@ -51,7 +50,7 @@ export class WaitQueue implements Queue {
    */
   enter(request: Request, state: "queued" | "withHandlers", refusedAt?: number): boolean {
     // Since its last step it may have been served, or its wait ended.
-    if (this.isAnswered(request)) return false
+    if (this.#state.isAnswered(request, this.account)) return false
     this.#place(request, state, refusedAt)
     this.serve()
     return request.isWaiting
@@ -60,18 +59,15 @@ export class WaitQueue implements Queue {
   /** The same for a request that does not stay: if it was not served it leaves, in the state that it had. Returns whether it was served. */
   tryNow(request: Request): boolean {
     const { state } = request
-    if (!this.enter(request, "queued")) return true
+    const isAlone = this.length === 0
+    if (!this.enter(request, "queued")) {
+      // Where no other waits, it has no place that it could keep.
+      if (isAlone) request.wasServed = false
+      return true
+    }
     this.leave(request)
     request.become(state)
     return false
-  }
-
-  /**
-   * Whether a request has what it waits for, or may wait no longer. A caller must act on the answer in the same step.
-   */
-  isAnswered(request: Request): boolean {
-    if (request.state === "failed" || this.account.hasServed(request)) return true
-    return this.#state.failEnded(request)
   }
 
   /** Serves each request that it can, in order. */
@@ -347,3 +343,11 @@ export class WaitQueue implements Queue {
     }
   }
 }
+
+/**
+ * Makes the wait queue of an account.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const waitQueue: MakeQueue = (account, state, maxBypasses) => new WaitQueue(account, state, maxBypasses)
