@@ -15,6 +15,7 @@ import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
 import { DeviceSampler } from "../../src/services/device/DeviceSampler.ts"
 import * as ImageAccess from "../../src/services/images/ImageAccess.ts"
 import { bind, type BoundImages } from "../../src/services/images/ImageArguments.ts"
+import * as BoundArguments from "../../src/services/queue/BoundArguments.ts"
 import { runs } from "../support/explore.ts"
 import { info as someDevice } from "../support/someDevice.ts"
 
@@ -112,7 +113,9 @@ describe("ImageArguments.bind", () => {
         return one
       }
     })(info, { shape: one.shape, format: one.format, usage: one.usage, label: "twin" })
-    assertRefused(bound([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
+    const both = Kernel.make({ name: "k", args: [read, write], body: {} })
+    const result = BoundArguments.bind(both, { x: one, y: twin }, 4, { info, status: { error: undefined } })
+    assertRefused(result, "InvalidRequest", "the same image")
     for (const writes of [true, false]) {
       const claim = ImageAccess.claim(twin, ImageShape.whole(one.shape), writes)
       MappedMemory.add(claim)

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as Label from "../../domain/arguments/Label.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -31,22 +32,23 @@ import { validated } from "../calls/Validated.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { DeviceImage, ImageDescription } from "../device/DeviceImage.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
-import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
+import type { MapAccess } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { logged } from "../device/ReleaseInOrder.ts"
 import { ScopedAttachment } from "../device/ScopedAttachment.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as HostRows from "./HostRows.ts"
 import * as ImageAccess from "./ImageAccess.ts"
-import { ImageAllocator, plain } from "./ImageAllocator.ts"
+import { ImageAllocator, type Parts, plain } from "./ImageAllocator.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import { ImageCommands } from "./ImageCommands.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import * as ImageProblems from "./ImageProblems.ts"
-import type { BufferOptions, Images, MapOptions } from "./Images.ts"
+import type { BufferOptions, ImageOptions, Images, MapOptions } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
@@ -54,31 +56,24 @@ type Service = Images["Service"]
 
 /** The images of one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedImages implements Service {
+  readonly #parts: Parts
   readonly #device: DeviceContext["Service"]
   readonly #driver: ImageDriver["Service"]
-  readonly #queue: QueueDriver["Service"]
   readonly #allocator: ImageAllocator
   readonly #pending: BytesInFlight
   readonly #commands: ImageCommands
 
-  constructor(options: {
-    readonly device: DeviceContext["Service"]
-    readonly driver: ImageDriver["Service"]
-    readonly queue: QueueDriver["Service"]
-  }) {
-    this.#device = options.device
-    this.#driver = options.driver
-    this.#queue = options.queue
-    this.#allocator = new ImageAllocator(options)
-    this.#pending = BytesInFlight.of(options.queue)
-    this.#commands = new ImageCommands(options.driver, options.queue)
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#device = parts.device
+    this.#driver = parts.driver
+    this.#allocator = new ImageAllocator(parts)
+    this.#pending = BytesInFlight.of(parts.queue)
+    this.#commands = new ImageCommands(parts.driver, parts.queue)
   }
 
   readonly make: Service["make"] = (shape, format, options) =>
-    Effect.acquireRelease(
-      this.#allocator.create("Images.make", shape, format, options),
-      (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image")
-    )
+    this.#scoped(this.#allocator.create("Images.make", descriptionOf(shape, format, options)))
 
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
@@ -87,7 +82,7 @@ export class CheckedImages implements Service {
       const { createOverUnsafe } = this.#driver
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
       const { label, memory, shape, usage } = request
-      valid(this.#allocator.deviceProblem(operation, shape, format, usage))
+      valid(this.#allocator.deviceProblem(operation, { shape, format, usage }))
       const created = createOverUnsafe(memory, plain({ shape, format, usage, label }))
       if (Exit.isFailure(created)) return created
       const image = created.value
@@ -103,35 +98,30 @@ export class CheckedImages implements Service {
     validated("Images.fromArray", (operation) => {
       const bytes = valid(HostData.bytes(operation, data))
       const format = valid(ImageArrays.formatOf(operation, data, options?.channels ?? 1, options?.normalized ?? false))
-      const usage = options?.usage ?? ImageUsage.defaultUsage
-      valid(this.#allocator.problem(operation, shape, format, usage))
-      valid(ImageUsageRules.lackProblem(operation, usage, ImageUsage.copyDst))
+      const image = descriptionOf(shape, format, options)
+      valid(this.#allocator.problem(operation, image))
+      valid(ImageUsageRules.lackProblem(operation, image.usage, ImageUsage.copyDst))
       valid(HostRows.lengthProblem(
         operation,
         bytes.byteLength,
         ImageFormat.imageBytes(format, shape),
         ImageShape.format(shape)
       ))
-      return Effect.flatMap(this.make(shape, format, { label: options?.label, usage }), (image) =>
-        Effect.as(this.write(image, data), image))
+      return Effect.tap(this.make(shape, format, image), (made) => this.write(made, data))
     })
 
   readonly fromHost: Service["fromHost"] = (data, shape, format, options) =>
-    Effect.acquireRelease(
-      validated("Images.fromHost", (operation) => {
-        const { label, usage = ImageUsage.defaultUsage } = options ?? {}
-        valid(this.#allocator.problem(operation, shape, format, usage))
-        valid(Label.problem(operation, label))
-        const given = HostRows.fromHost(operation, data, shape, format, options ?? {})
-        const { bytes, mode, pitches } = given
-        const { byteLength } = bytes
-        return Effect.catch(
-          this.#driver.createFromHost(bytes, mode, pitches, plain({ shape, format, usage, label })),
-          (error) => PinnedMemory.changedProblem(operation, bytes, byteLength) ?? error
-        )
-      }),
-      (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image")
-    )
+    this.#scoped(validated("Images.fromHost", (operation) => {
+      const image = descriptionOf(shape, format, options)
+      valid(this.#allocator.problem(operation, image))
+      valid(Label.problem(operation, image.label))
+      const { bytes, mode, pitches } = HostRows.fromHost(operation, data, image, options ?? {})
+      const { byteLength } = bytes
+      return Effect.mapError(
+        this.#driver.createFromHost(bytes, mode, pitches, plain(image)),
+        (error) => PinnedMemory.changedProblem(operation, bytes, byteLength) ?? error
+      )
+    }))
 
   readonly hostArray: Service["hostArray"] = (image, type) =>
     validated("Images.hostArray", (operation) => {
@@ -299,7 +289,7 @@ export class CheckedImages implements Service {
     like: ImageLike.ImageLike,
     usage: ImageUsage.ImageUsage,
     options: ImageShape.RegionOptions | undefined,
-    host?: BufferUsageRules.HostAccess | undefined
+    host?: BufferUsageRules.HostAccess
   ): ImageProblems.Part {
     const part = this.#partOf(operation, like, usage, options, host)
     valid(ImageAccess.mappedProblem(operation, part.image, usage === ImageUsage.copySrc))
@@ -342,14 +332,13 @@ export class CheckedImages implements Service {
     const needed = access === "write" && !axes.whole ? "readwrite" : access
     valid(ImageUsageRules.lackProblem(operation, like.usage, usageOf[needed]))
     valid(ImageAccess.hostProblem(operation, part.image, needed))
-    const mapper = {
-      status: this.#device.status,
-      driver: this.#driver,
-      commands: this.#commands,
-      queue: this.#queue,
-      pending: this.#pending
-    }
+    const mapper = { ...this.#parts, commands: this.#commands }
     return ImageMapping.begin(operation, mapper, mapping, { ...part, owner: like, access: needed, type, axes })
+  }
+
+  /** The image, until the scope closes. */
+  #scoped(created: Effect.Effect<DeviceImage, GpuError>): Effect.Effect<DeviceImage, GpuError, Scope.Scope> {
+    return Effect.acquireRelease(created, (image) => logged(() => this.#allocator.destroyUnsafe(image), "An image"))
   }
 
   #reading({ bytes, image, region }: ImageProblems.Part): Reading.Begin | undefined {
@@ -379,6 +368,12 @@ export class CheckedImages implements Service {
     return memory
   }
 }
+
+const descriptionOf = (
+  shape: ImageShape.ImageShape,
+  format: ImageFormat.ImageFormat,
+  { label, usage = ImageUsage.defaultUsage }: ImageOptions = {}
+): ImageDescription => ({ shape, format, usage, label })
 
 const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {
   read: ImageUsage.copySrc,

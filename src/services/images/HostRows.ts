@@ -9,15 +9,15 @@ import * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
-import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import type { HostMode } from "../device/DeviceContext.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
+import type { WantedImage } from "./ImageAllocator.ts"
 import type { Pitches } from "./ImageAxes.ts"
 
 /** A region of an image of some format. */
 export interface Part {
   readonly image: { readonly format: ImageFormat.ImageFormat }
-  readonly region: ImageRegion
+  readonly region: ImageShape.ImageRegion
   /** Bytes of the region, packed. */
   readonly bytes: number
 }
@@ -71,8 +71,7 @@ export interface FromHost {
 export const fromHost = (
   operation: string,
   data: HostData.HostData,
-  shape: ImageShape.ImageShape,
-  format: ImageFormat.ImageFormat,
+  { format, shape }: WantedImage,
   options: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> & { readonly mode?: HostMode | undefined }
 ): FromHost => {
   const mode = options.mode ?? "copy"

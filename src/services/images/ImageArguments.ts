@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { overlaps } from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageChannel from "../../domain/images/ImageChannel.ts"
@@ -15,7 +14,6 @@ import type { ImageArg } from "../../domain/kernel/KernelArgument.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import * as DriverObject from "../device/DriverObject.ts"
-import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageAccess from "./ImageAccess.ts"
 import * as ImageLike from "./ImageLike.ts"
 
@@ -40,14 +38,12 @@ export const bind = (
   if (lost !== undefined) return lost
   const images: Array<DeviceImage> = []
   const samplers: Array<DeviceSampler> = []
-  const declared: Array<ImageArg> = []
   for (const argument of kernel.args) {
     const value = args[argument.name]
     if (argument._tag === "ImageArg") {
       const image = value as ImageLike.ImageLike
       const problem = imageProblem(argument, image, info)
       if (problem !== undefined) return problem
-      declared.push(argument)
       images.push(ImageLike.deviceImage(image))
     } else if (argument._tag === "SamplerArg") {
       const sampler = value as DeviceSampler
@@ -56,13 +52,12 @@ export const bind = (
       samplers.push(sampler)
     }
   }
-  return aliasProblem(declared, images) ?? { images, samplers }
+  return { images, samplers }
 }
 
-const imageProblem = (argument: ImageArg, value: ImageLike.ImageLike, info: DeviceInfo): GpuError | undefined => {
-  return ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value) ??
+const imageProblem = (argument: ImageArg, value: ImageLike.ImageLike, info: DeviceInfo): GpuError | undefined =>
+  ImageLike.problem(operation, value, info) ?? usageProblem(argument, value) ?? shapeProblem(argument, value) ??
     ImageAccess.mappedProblem(`${operation}, argument "${argument.name}"`, ImageLike.deviceImage(value), false)
-}
 
 const usageProblem = ({ access, name }: ImageArg, { usage }: ImageLike.ImageLike): GpuError | undefined => {
   const needed = access === "read" ? ImageUsage.sampled : ImageUsage.storage
@@ -97,48 +92,4 @@ const shapeProblem = (argument: ImageArg, { format, shape }: ImageLike.ImageLike
     `argument "${name}" is declared as ${ImageFormat.format(declared)}, and the image is ${ImageFormat.format(format)}`,
     "Make the image in the format that the kernel declares."
   )
-}
-
-/** Why a dispatch cannot take an image over a buffer beside the buffer itself, or `undefined`. */
-export const overlapProblem = (
-  kernel: Kernel,
-  images: ReadonlyArray<DeviceImage>,
-  vectors: ReadonlyArray<VectorBinding>
-): GpuError | undefined => {
-  const declared = kernel.args.filter((argument) => argument._tag === "ImageArg")
-  const declaredVectors = kernel.args.filter((argument) => argument._tag === "VectorArg")
-  for (const [at, image] of images.entries()) {
-    if (image.beneath === undefined) continue
-    for (const [index, { buffer }] of vectors.entries()) {
-      const [one, other] = [declared[at]!, declaredVectors[index]!]
-      if (!overlaps(image.wholeMemory, buffer.wholeMemory) || (one.access === "read" && other.access === "read")) {
-        continue
-      }
-      return invalidRequest(
-        operation,
-        `the argument "${one.name}" is an image over the buffer of "${other.name}" and one of them is written`,
-        "Give the kernel an image over another buffer."
-      )
-    }
-  }
-  return undefined
-}
-
-/** On no device may a kernel read an image that it writes, and on WebGPU it may not write one under two names. */
-const aliasProblem = (declared: ReadonlyArray<ImageArg>, images: ReadonlyArray<DeviceImage>): GpuError | undefined => {
-  for (let i = 1; i < images.length; i++) {
-    for (let j = 0; j < i; j++) {
-      if (!overlaps(images[j]!.wholeMemory, images[i]!.wholeMemory)) continue
-      const [first, second] = [declared[j]!, declared[i]!]
-      if (first.access === "read" && second.access === "read") continue
-      return invalidRequest(
-        operation,
-        `the arguments "${first.name}" and "${second.name}" are ${
-          images[i]!.beneath === undefined ? "the same image" : "images over one buffer"
-        } and one of them is written`,
-        "Give the kernel two different images."
-      )
-    }
-  }
-  return undefined
 }

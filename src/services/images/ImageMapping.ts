@@ -6,7 +6,6 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
-import type { DeviceStatus } from "../../domain/device/DeviceStatus.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageArrays from "../../domain/images/ImageArrays.ts"
@@ -14,34 +13,27 @@ import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import type { ImageRegion } from "../../domain/images/ImageShape.ts"
 import { mapUnsafe as mapBuffer, PrivateMapping } from "../buffers/mapping/PrivateMapping.ts"
 import type { ScopedMapping } from "../buffers/mapping/ScopedMapping.ts"
-import type { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
 import type { DriverImageMapping, ImageDriver } from "../device/ImageDriver.ts"
-import type { MapAccess, QueueDriver } from "../device/QueueDriver.ts"
+import type { DriverMapping, MapAccess } from "../device/QueueDriver.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as ImageAccess from "./ImageAccess.ts"
+import type { Parts } from "./ImageAllocator.ts"
 import * as ImageAxes from "./ImageAxes.ts"
 import type { ImageLike } from "./ImageLike.ts"
+import type { Part } from "./ImageProblems.ts"
 import { MappedImage } from "./MappedImage.ts"
 
 /** What the mappings of one device's images need. */
-export interface Mapper {
-  readonly status: DeviceStatus
-  readonly driver: ImageDriver["Service"]
+export interface Mapper extends Parts {
   readonly commands: Pick<ImageDriver["Service"], "readUnsafe" | "writeUnsafe">
-  readonly queue: QueueDriver["Service"]
-  readonly pending: BytesInFlight
 }
 
 /** A region that can be mapped now. */
-export interface Request {
+export interface Request extends Part {
   /** The lease or image whose end ends the mapping. */
   readonly owner: ImageLike
-  readonly image: DeviceImage
-  readonly region: ImageRegion
-  /** Bytes of the region, packed. */
-  readonly bytes: number
   readonly access: MapAccess
   /** The class of the array; without it, the one that fits the format. */
   readonly type: ElementType<ImageArray.ImageArray> | undefined
@@ -93,30 +85,32 @@ const isAligned = ({ image: { format }, region: { origin }, type }: Request): bo
 
 /** An image over a buffer is mapped as the buffer's bytes. */
 const mapBeneath = (
-  { queue, status }: Mapper,
+  { device, queue }: Mapper,
   { access, image, region }: Request,
   beneath: DeviceBuffer
 ): Exit.Exit<DriverImageMapping, GpuError> =>
   Exit.map(
-    mapBuffer(queue, status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
-    ({ memory, unmapUnsafe }) => ({ ...ImageAxes.packedPitches(image, region), memory, unmapUnsafe })
+    mapBuffer(queue, device.status, beneath, { access, ...ImageAccess.bytesBeneath(image, region) }),
+    (mapping) => withPitches(mapping, image, region)
   )
 
 const copied = (
-  { commands, pending, status }: Mapper,
+  { commands, device, queue }: Mapper,
   { access, bytes, image, region }: Request
 ): DriverImageMapping => {
-  const copy = new PrivateMapping(status, {
+  const copy = new PrivateMapping(queue, device.status, {
     bytes,
     readUnsafe: (answer) => commands.readUnsafe(image, region, answer),
-    writeUnsafe: (data) => {
-      const written = commands.writeUnsafe(image, region, data)
-      pending.add(data.byteLength)
-      return written
-    }
+    writeUnsafe: (data) => commands.writeUnsafe(image, region, data)
   }, access)
-  return { ...ImageAxes.packedPitches(image, region), memory: copy.memory, unmapUnsafe: copy.unmapUnsafe }
+  return withPitches(copy, image, region)
 }
+
+const withPitches = ({ memory, unmapUnsafe }: DriverMapping, image: DeviceImage, region: ImageRegion) => ({
+  ...ImageAxes.packedPitches(image, region),
+  memory,
+  unmapUnsafe
+})
 
 const mappedImage = (
   mapping: ScopedMapping,

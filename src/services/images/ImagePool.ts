@@ -14,7 +14,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -170,25 +171,27 @@ const poolOf = (source: ImageSource) => (requests: ImageRequests): Pool =>
       ...controlsOf(requests, poolOf(source)),
       allocate: function allocate(shape, format, given) {
         const options = CallSite.locate(given, allocate)
-        return validated("ImagePool.allocate", () => {
-          const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
-          return isGpuError(known) ? known : requests.allocate(known.size, known, options)
-        })
+        return known(source, shape, format, options, (image) => requests.allocate(image.size, image, options))
       },
       use: function use(shape, format, f, given) {
         const options = CallSite.locate(given, use)
-        return validated("ImagePool.allocate", () => {
-          const known = source.lookUp(shape, format, usageOf(options), labelOf(options))
-          return isGpuError(known) ? known : requests.use(known.size, known, f, options)
-        })
+        return known(source, shape, format, options, (image) => requests.use(image.size, image, f, options))
       }
     })
   )
 
-const labelOf = (options: PoolImageOptions | undefined): string | undefined => options?.label
-
-const usageOf = (options: PoolImageOptions | undefined): ImageUsage.ImageUsage =>
-  options?.usage ?? ImageUsage.defaultUsage
+/** Looks the image up and leases it, in one step. */
+const known = <A, E, R>(
+  source: ImageSource,
+  shape: ImageShape,
+  format: ImageFormat,
+  options: PoolImageOptions | undefined,
+  lease: (image: KnownImage) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> =>
+  validated("ImagePool.allocate", () => {
+    const { label, usage = ImageUsage.defaultUsage } = options ?? {}
+    return lease(valid(source.lookUp({ shape, format, usage, label })))
+  })
 
 /** It has no options besides those of every pool. */
 const noneOf = () => ({})

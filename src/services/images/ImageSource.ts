@@ -16,19 +16,15 @@ import * as ImageShape from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import { type Family, unavailable } from "../../domain/pool/machine/Request.ts"
-import type { DeviceImage } from "../device/DeviceImage.ts"
+import type { DeviceImage, ImageDescription } from "../device/DeviceImage.ts"
 import type { Block } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
-import type { ImageAllocator } from "./ImageAllocator.ts"
+import type { ImageAllocator, WantedImage } from "./ImageAllocator.ts"
 import * as ImageProblems from "./ImageProblems.ts"
 import { PooledImage } from "./PooledImage.ts"
 
 /** A checked request for an image, kept for the next request of the same image. */
-export interface KnownImage {
-  readonly shape: ImageShape.ImageShape
-  readonly format: ImageFormat.ImageFormat
-  /** The requested usage. */
-  readonly usage: ImageUsage.ImageUsage
+export interface KnownImage extends WantedImage {
   /** The requested usage, with the flags that the pool itself needs. */
   readonly blockUsage: ImageUsage.ImageUsage
   /** Images of one key can stand for each other. */
@@ -38,21 +34,14 @@ export interface KnownImage {
 }
 
 /** Compares the fields: a program may pass a new object each time, or change the one that it passed before. */
-const isSame = (known: KnownImage, shape: ImageShape.ImageShape, format: ImageFormat.ImageFormat): boolean => {
-  const { depth, height, kind, layers, width } = shape
-  const { order, type } = format
-  return known.shape.width === width && known.shape.height === height && known.shape.depth === depth &&
-    known.shape.layers === layers && known.shape.kind === kind && known.format.order === order &&
-    known.format.type === type
+const isSame = (known: WantedImage, { format, shape, usage }: WantedImage): boolean => {
+  const { depth, height, kind, layers, width } = known.shape
+  return known.usage === usage && shape.width === width && shape.height === height && shape.depth === depth &&
+    shape.layers === layers && shape.kind === kind && ImageFormat.equals(known.format, format)
 }
 
-const keyOf = (
-  shape: ImageShape.ImageShape,
-  format: ImageFormat.ImageFormat,
-  usage: ImageUsage.ImageUsage
-): string => {
+const keyOf = ({ format: { order, type }, shape, usage }: WantedImage): string => {
   const { depth, height, kind, layers, width } = shape
-  const { order, type } = format
   return `${order} ${type} ${kind} ${width} ${height} ${depth} ${layers} ${usage}`
 }
 
@@ -126,7 +115,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     _capacity: number,
     label: string | undefined
   ): Effect.Effect<DeviceImage, GpuError> {
-    return this.#images.create(operation, shape, format, { usage, label })
+    return this.#images.create(operation, { shape, format, usage, label })
   }
 
   destroyUnsafe(image: DeviceImage): Exit.Exit<void, GpuError> {
@@ -152,45 +141,31 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   /**
    * Checks a request, or finds it among those checked before. Fails with InvalidRequest, Unsupported or LimitExceeded.
    */
-  lookUp(
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined
-  ): KnownImage | GpuError {
+  lookUp(wanted: ImageDescription): KnownImage | GpuError {
     const recent = this.#recent
-    if (recent?.usage === usage && isSame(recent, shape, format)) return recent
-    const asked = keyOf(shape, format, usage)
-    const known = this.#known.get(asked) ?? this.#check(asked, shape, format, usage, label)
+    if (recent !== undefined && isSame(recent, wanted)) return recent
+    const asked = keyOf(wanted)
+    const known = this.#known.get(asked) ?? this.#check(asked, wanted)
     if (!isGpuError(known)) this.#recent = known
     return known
   }
 
-  #check(
-    asked: string,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    usage: ImageUsage.ImageUsage,
-    label: string | undefined
-  ): KnownImage | GpuError {
+  #check(asked: string, wanted: ImageDescription): KnownImage | GpuError {
+    const { format, shape, usage } = wanted
     // A pool that clears its images fills them itself. An invalid usage stays as it is, and fails its check.
     const blockUsage = this.clears && ImageUsageRules.problem(usage) === undefined ? usage | ImageUsage.copyDst : usage
-    const problem = this.#images.problem(operation, shape, format, blockUsage)
-    if (problem !== undefined) return this.#closedProblem(problem, shape, format, label)
+    const ofBlock = { shape, format, usage: blockUsage }
+    const problem = this.#images.problem(operation, ofBlock)
+    if (problem !== undefined) return this.#closedProblem(problem, wanted)
     const size = ImageFormat.imageBytes(format, shape)
-    const key = `${this.index} ${keyOf(shape, format, blockUsage)}`
+    const key = `${this.index} ${keyOf(ofBlock)}`
     const known: KnownImage = { shape: { ...shape }, format: { ...format }, usage, blockUsage, key, size }
     if (this.#known.size >= mostKnown) this.#known.clear()
     this.#known.set(asked, known)
     return known
   }
   /** A closed pool fails with Released, also where its device is lost. */
-  #closedProblem(
-    problem: GpuError,
-    shape: ImageShape.ImageShape,
-    format: ImageFormat.ImageFormat,
-    label: string | undefined
-  ): GpuError {
+  #closedProblem(problem: GpuError, { format, label, shape }: ImageDescription): GpuError {
     if (!this.closed || problem.reason._tag !== "DeviceLost") return problem
     return ImageProblems.shapeProblem(operation, shape) ?? ImageProblems.formatProblem(operation, format) ??
       unavailable({ source: this, operation, size: ImageFormat.imageBytes(format, shape), label }, "poolClosed")

@@ -12,10 +12,17 @@ import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, limitExceeded } from "../../domain/GpuError.ts"
 import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
-import { isNumeric, type KernelArgument, type ScalarArg, type VectorArg } from "../../domain/kernel/KernelArgument.ts"
+import {
+  type ImageArg,
+  isNumeric,
+  type KernelArgument,
+  type ScalarArg,
+  type VectorArg
+} from "../../domain/kernel/KernelArgument.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
-import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageArguments from "../images/ImageArguments.ts"
@@ -36,6 +43,8 @@ interface Shape {
   /** The kernel as it was at its first use. */
   readonly kernel: Kernel
   readonly vectors: ReadonlyArray<VectorArg>
+  /** The arguments that bind memory: the vectors, then the images. */
+  readonly memory: ReadonlyArray<VectorArg | ImageArg>
   /** Indices of the itemwise vectors among {@link vectors}. */
   readonly itemwise: ReadonlyArray<number>
   /** Whether there are images or samplers. */
@@ -52,6 +61,7 @@ const shapeOf = (given: Kernel): Shape => {
   const shape = {
     kernel,
     vectors,
+    memory: [...vectors, ...kernel.args.filter((argument) => argument._tag === "ImageArg")],
     itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
     hasImages: !kernel.args.every(isNumeric)
   }
@@ -92,8 +102,7 @@ export const bind = (
     : ImageArguments.none
   if (isGpuError(bound)) return bound
   const { images, samplers } = bound
-  return aliasProblem(shape, vectors) ??
-    (shape.hasImages ? ImageArguments.overlapProblem(kernel, images, vectors) : undefined) ??
+  return aliasProblem(shape.memory, [...vectors.map(({ buffer }) => buffer), ...images]) ??
     itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
 }
 
@@ -261,25 +270,39 @@ const sizeProblem = (
   )
 }
 
-/** WebGPU allows one buffer twice in a dispatch only when nothing writes it, whichever ranges of it are bound. */
-const aliasProblem = (shape: Shape, vectors: ReadonlyArray<VectorBinding>): GpuError | undefined => {
-  for (let i = 1; i < vectors.length; i++) {
-    const { buffer } = vectors[i]!
+/**
+ * On no device may a kernel read memory that it writes. WebGPU allows one buffer or image twice in a dispatch only when
+ * nothing writes it, whichever ranges of it are bound.
+ */
+const aliasProblem = (
+  declared: ReadonlyArray<VectorArg | ImageArg>,
+  bound: ReadonlyArray<DeviceBuffer | DeviceImage>
+): GpuError | undefined => {
+  for (let i = 1; i < bound.length; i++) {
     for (let j = 0; j < i; j++) {
-      const other = vectors[j]!.buffer
-      if (!overlaps(other.wholeMemory, buffer.wholeMemory)) continue
-      const [first, second] = [shape.vectors[j]!, shape.vectors[i]!]
+      if (!overlaps(bound[j]!.wholeMemory, bound[i]!.wholeMemory)) continue
+      const [first, second] = [declared[j]!, declared[i]!]
       if (first.access === "read" && second.access === "read") continue
       return invalidRequest(
         operation,
         `the arguments "${first.name}" and "${second.name}" are ${
-          (other.parent ?? buffer.parent) === undefined ? "the same buffer" : "sub-regions of one buffer"
+          sharing(bound[j]!, bound[i]!)
         } and one of them is written`,
-        "Give the kernel two different buffers."
+        `Give the kernel two different ${second._tag === "VectorArg" ? "buffers" : "images"}.`
       )
     }
   }
   return undefined
+}
+
+/** How two bound objects have the same memory. The buffers come first. */
+const sharing = (one: DeviceBuffer | DeviceImage, other: DeviceBuffer | DeviceImage): string => {
+  if (other instanceof DeviceBuffer) {
+    const isPart = one instanceof DeviceBuffer && (one.parent ?? other.parent) !== undefined
+    return isPart ? "sub-regions of one buffer" : "the same buffer"
+  }
+  if (one instanceof DeviceBuffer) return "a buffer and an image over it"
+  return other.beneath === undefined ? "the same image" : "images over one buffer"
 }
 
 /** Item `i` of an itemwise vector touches its element `i`, counted from the offset, and there must be one. */

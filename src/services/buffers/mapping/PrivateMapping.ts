@@ -26,6 +26,7 @@ export interface CopiedPart {
 }
 
 export class PrivateMapping implements DriverMapping {
+  readonly #driver: QueueDriver["Service"]
   readonly #status: DeviceStatus
   readonly #part: CopiedPart
   readonly #access: MapAccess
@@ -36,7 +37,8 @@ export class PrivateMapping implements DriverMapping {
   #ended = false
 
   /** Create it in the step that has checked the range: the read begins at once. */
-  constructor(status: DeviceStatus, part: CopiedPart, access: MapAccess) {
+  constructor(driver: QueueDriver["Service"], status: DeviceStatus, part: CopiedPart, access: MapAccess) {
+    this.#driver = driver
     this.#status = status
     this.#part = part
     this.#access = access
@@ -71,13 +73,17 @@ export class PrivateMapping implements DriverMapping {
 
   /** The program may have transferred the copy, as to a worker: then it belongs to the program. */
   #writeBack(copy: ArrayBuffer): Exit.Exit<void, GpuError> {
-    return copy.byteLength > 0 ? this.#part.writeUnsafe(new Uint8Array(copy)) : Exit.fail(
-      invalidRequest(
+    const { byteLength } = copy
+    if (byteLength === 0) {
+      return Exit.fail(invalidRequest(
         "Mapping.unmap",
         "the mapped array was transferred to another ArrayBuffer, and what was stored in it is lost",
         "Copy it with slice(), and transfer the copy."
-      )
-    )
+      ))
+    }
+    const written = this.#part.writeUnsafe(new Uint8Array(copy))
+    BytesInFlight.of(this.#driver).add(byteLength)
+    return written
   }
 
   /** A mapping for `"write"` begins with zeros. */
@@ -100,14 +106,10 @@ export const mapUnsafe = (
 ): Exit.Exit<DriverMapping, GpuError> => {
   const inPlace = driver.mapUnsafe?.(memory, offset, bytes, access) ?? Exit.succeed(undefined)
   const copied = () =>
-    new PrivateMapping(status, {
+    new PrivateMapping(driver, status, {
       bytes,
       readUnsafe: (answer) => driver.readUnsafe(memory, offset, bytes, answer),
-      writeUnsafe: (data) => {
-        const written = driver.writeUnsafe(memory, offset, data)
-        BytesInFlight.of(driver).add(data.byteLength)
-        return written
-      }
+      writeUnsafe: (data) => driver.writeUnsafe(memory, offset, data)
     }, access)
   return Exit.map(distrustUnverified(inPlace, memory), (mapping) => mapping ?? copied())
 }
