@@ -48,6 +48,10 @@ const sampler = (owner = info) => new Sampler(owner, SamplerOptions.resolve({ fi
 const bound = (args: ReadonlyArray<KernelArgument>, values: Readonly<Record<string, unknown>>, lost?: GpuError) =>
   bind(Kernel.make({ name: "k", args, body: {} }), values, info, lost)
 
+/** The same, with the checks of all arguments together. */
+const dispatched = (args: ReadonlyArray<KernelArgument>, values: Readonly<Record<string, Picture>>) =>
+  BoundArguments.bind(Kernel.make({ name: "k", args, body: {} }), values, 4, { info, status: { error: undefined } })
+
 const accepted = (result: BoundImages | GpuError): BoundImages => {
   if (result instanceof GpuError) throw result
   return result
@@ -113,9 +117,7 @@ describe("ImageArguments.bind", () => {
         return one
       }
     })(info, { shape: one.shape, format: one.format, usage: one.usage, label: "twin" })
-    const both = Kernel.make({ name: "k", args: [read, write], body: {} })
-    const result = BoundArguments.bind(both, { x: one, y: twin }, 4, { info, status: { error: undefined } })
-    assertRefused(result, "InvalidRequest", "the same image")
+    assertRefused(dispatched([read, write], { x: one, y: twin }), "InvalidRequest", "the same image")
     for (const writes of [true, false]) {
       const claim = ImageAccess.claim(twin, ImageShape.whole(one.shape), writes)
       MappedMemory.add(claim)
@@ -137,10 +139,10 @@ describe("ImageArguments.bind", () => {
   it("lets one image be read twice, and not be written beside", () => {
     const [one, two] = [picture(), picture()]
     const again = ImageArg("again")
-    accepted(bound([read, again, write], { x: one, again: one, y: two }))
-    assertRefused(bound([read, again, write], { x: two, again: one, y: one }), "InvalidRequest", `"again" and "y"`)
+    accepted(dispatched([read, again, write], { x: one, again: one, y: two }))
+    assertRefused(dispatched([read, again, write], { x: two, again: one, y: one }), "InvalidRequest", `"again" and "y"`)
     const other = { ...write, name: "other" }
-    assertRefused(bound([write, other], { y: one, other: one }), "InvalidRequest", `"y" and "other"`)
+    assertRefused(dispatched([write, other], { y: one, other: one }), "InvalidRequest", `"y" and "other"`)
   })
 
   it("knows what was destroyed, and what another device made", () => {

@@ -5,6 +5,7 @@
  */
 import { formatted, withArticle } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
+import * as WholeElements from "./WholeElements.ts"
 
 /**
  * Which axis is the fastest: the last (`"C"`, rows) or the first (`"F"`, columns).
@@ -71,7 +72,7 @@ export const within = (
   operation: string,
   { size }: { readonly size: number },
   offset: number,
-  type: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  type: WholeElements.ElementClass,
   options: ShapeOptions
 ): StridedShape | GpuError => {
   const itemSize = type.BYTES_PER_ELEMENT
@@ -82,14 +83,12 @@ export const within = (
       "Start at a whole number of elements."
     )
   }
-  const available = (size - offset) / itemSize
-  return options.shape !== undefined || Number.isInteger(available)
-    ? resolve(operation, options, Math.floor(available))
-    : invalidRequest(
-      operation,
-      `the ${size - offset} bytes up to the buffer's end are no whole number of ${type.name} elements`,
-      "Pass a shape, or take a Uint8Array."
-    )
+  const rest = size - offset
+  const hint = "Pass a shape, or take a Uint8Array."
+  const problem = options.shape === undefined
+    ? WholeElements.problem(operation, rest, "up to the buffer's end", type, hint)
+    : undefined
+  return problem ?? resolve(operation, options, Math.floor(rest / itemSize))
 }
 
 const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArray<number> => {

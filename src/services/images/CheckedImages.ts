@@ -15,6 +15,7 @@ import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
+import * as WholeElements from "../../domain/data/WholeElements.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type * as ImageArray from "../../domain/images/ImageArray.ts"
 import * as ImageArrays from "../../domain/images/ImageArrays.ts"
@@ -48,7 +49,7 @@ import { ImageCommands } from "./ImageCommands.ts"
 import * as ImageLike from "./ImageLike.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import * as ImageProblems from "./ImageProblems.ts"
-import type { BufferOptions, ImageOptions, Images, MapOptions } from "./Images.ts"
+import type { ImageOptions, Images, MapOptions } from "./Images.ts"
 import type { MappedImage } from "./MappedImage.ts"
 import * as OverBuffer from "./OverBuffer.ts"
 
@@ -78,18 +79,17 @@ export class CheckedImages implements Service {
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
-      const request = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
+      const { image, memory } = OverBuffer.resolve(operation, this.#device, buffer, format, options)
       const { createOverUnsafe } = this.#driver
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
-      const { label, memory, shape, usage } = request
-      valid(this.#allocator.deviceProblem(operation, { shape, format, usage }))
-      const created = createOverUnsafe(memory, plain({ shape, format, usage, label }))
+      valid(this.#allocator.deviceProblem(operation, image))
+      const created = createOverUnsafe(memory, image)
       if (Exit.isFailure(created)) return created
-      const image = created.value
-      image.beneath = memory
+      const { value } = created
+      value.beneath = memory
       attachment.begin(buffer, (why) => {
-        image.ended = why
-        return this.#allocator.destroyUnsafe(image, why)
+        value.ended = why
+        return this.#allocator.destroyUnsafe(value, why)
       })
       return created
     })
@@ -154,8 +154,9 @@ export class CheckedImages implements Service {
     const [type, options] = typeof first === "function" ? [first, second] : [undefined, first]
     const memory = Reading.read(operation, () => {
       const part = this.#part(operation, source, ImageUsage.copySrc, options, "read")
-      const problem = type === undefined ? undefined : ImageProblems.itemsProblem(operation, type, part.bytes)
-      return problem ?? this.#reading(part)
+      const hint = "Leave the type out for an array that fits the format."
+      if (type !== undefined) valid(WholeElements.problem(operation, part.bytes, "of the region", type, hint))
+      return this.#reading(part)
     })
     return Effect.map(
       memory,
@@ -182,7 +183,7 @@ export class CheckedImages implements Service {
       const part = this.#part(operation, target, ImageUsage.copyDst, options)
       const element = valid(ImageProblems.elementOf(operation, part.image.format, values))
       if (part.bytes === 0) return Exit.void
-      return distrustUnverified(this.#commands.fillUnsafe(part.image, part.region, element), part.image)
+      return distrustUnverified(this.#driver.fillUnsafe(part.image, part.region, element), part.image)
     })
 
   readonly copy: Service["copy"] = (source, target, options) =>
@@ -205,44 +206,26 @@ export class CheckedImages implements Service {
     })
 
   readonly toBuffer: Service["toBuffer"] = (source, target, options) =>
-    this.#throughBuffer(
-      "Images.toBuffer",
-      source,
-      ImageUsage.copySrc,
-      target,
-      BufferUsage.copyDst,
-      options,
-      (part, to) => this.#commands.toBufferUnsafe(part.image, part.region, to, options?.offset ?? 0)
-    )
+    this.#pending.record("Images.toBuffer", (operation) => {
+      const offset = options?.offset ?? 0
+      const part = this.#part(operation, source, ImageUsage.copySrc, options)
+      const to = this.#bufferMemory(operation, target, BufferUsage.copyDst, offset, part)
+      if (to === undefined || part.bytes === 0) return Exit.void
+      return distrustUnverified(this.#commands.toBufferUnsafe(part.image, part.region, to, offset), part.image, to)
+    })
 
   readonly fromBuffer: Service["fromBuffer"] = (source, target, options) =>
-    this.#throughBuffer(
-      "Images.fromBuffer",
-      target,
-      ImageUsage.copyDst,
-      source,
-      BufferUsage.copySrc,
-      options,
-      (part, from) => this.#commands.fromBufferUnsafe(from, options?.offset ?? 0, part.image, part.region)
-    )
-
-  /** A copy between a part of an image and a buffer, one way or the other. */
-  #throughBuffer(
-    operation: string,
-    like: ImageLike.ImageLike,
-    imageUsage: ImageUsage.ImageUsage,
-    buffer: BufferLike.BufferLike,
-    bufferUsage: BufferUsage.BufferUsage,
-    options: BufferOptions | undefined,
-    copy: (part: ImageProblems.Part, memory: DeviceBuffer) => Exit.Exit<void, GpuError>
-  ): Effect.Effect<void, GpuError> {
-    return this.#pending.record(operation, () => {
-      const part = this.#part(operation, like, imageUsage, options)
-      const memory = this.#bufferMemory(operation, buffer, bufferUsage, options?.offset ?? 0, part)
-      if (memory === undefined || part.bytes === 0) return Exit.void
-      return distrustUnverified(copy(part, memory), part.image, memory)
+    this.#pending.record("Images.fromBuffer", (operation) => {
+      const offset = options?.offset ?? 0
+      const part = this.#part(operation, target, ImageUsage.copyDst, options)
+      const from = this.#bufferMemory(operation, source, BufferUsage.copySrc, offset, part)
+      if (from === undefined || part.bytes === 0) return Exit.void
+      return distrustUnverified(
+        this.#commands.fromBufferUnsafe(from, offset, part.image, part.region),
+        part.image,
+        from
+      )
     })
-  }
 
   readonly map: Service["map"] = (
     image: ImageLike.ImageLike,

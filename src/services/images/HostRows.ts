@@ -9,10 +9,10 @@ import * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
-import type { HostMode } from "../device/DeviceContext.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import type { WantedImage } from "./ImageAllocator.ts"
-import type { Pitches } from "./ImageAxes.ts"
+import { packedPitches, type Pitches } from "./ImageAxes.ts"
+import type { FromHostOptions, HostLayout } from "./Images.ts"
 
 /** A region of an image of some format. */
 export interface Part {
@@ -41,7 +41,7 @@ export const place = (
   operation: string,
   part: Part,
   bytes: number,
-  layout: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> | undefined
+  layout: HostLayout | undefined
 ): Rectangle.Place => {
   const { rowPitch, slicePitch } = layout ?? {}
   if (rowPitch === undefined && slicePitch === undefined) {
@@ -59,36 +59,26 @@ export const gathered = (
 ): Uint8Array<ArrayBuffer> | GpuError =>
   data.byteLength === part.bytes ? data : Rectangle.gathered(rectangle(part), data, place)
 
-/** The data of an image, and where its rows are. */
-export interface FromHost {
-  /** Without gaps where they are copied. */
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly mode: HostMode
-  readonly pitches: Pitches
-}
-
-/** The checked data of an image of that shape and format. */
+/** The checked data of an image of that shape and format, without gaps where it is copied, and where its rows are. */
 export const fromHost = (
   operation: string,
   data: HostData.HostData,
   { format, shape }: WantedImage,
-  options: Pick<Rectangle.Placement, "rowPitch" | "slicePitch"> & { readonly mode?: HostMode | undefined }
-): FromHost => {
-  const mode = options.mode ?? "copy"
+  options: FromHostOptions
+) => {
+  const { mode = "copy" } = options
   const bytes = valid(HostData.bytes(operation, data))
   const elementBytes = ImageFormat.elementBytes(format)
   valid(PinnedMemory.modeProblem(operation, mode, bytes, Math.max(8, elementBytes)))
   const region = ImageShape.whole(shape)
   const part = { image: { format }, region, bytes: ImageFormat.imageBytes(format, shape) }
   const rows = place(operation, part, bytes.byteLength, options)
-  const { rowPitch, slicePitch } = rows
-  if (mode === "use") {
-    valid(gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, rows))
-    return { bytes, mode, pitches: { rowPitch, slicePitch } }
+  if (mode === "copy") {
+    return { bytes: valid(gathered(part, bytes, rows)), mode, pitches: packedPitches(part.image, region) }
   }
-  const packed = valid(gathered(part, bytes, rows))
-  const row = region.extent[0] * elementBytes
-  return { bytes: packed, mode, pitches: { rowPitch: row, slicePitch: row * region.extent[1] } }
+  valid(gapsProblem(operation, bytes.byteLength, region.extent[2], elementBytes, rows))
+  const { rowPitch, slicePitch } = rows
+  return { bytes, mode, pitches: { rowPitch, slicePitch } }
 }
 
 /** OpenCL wants whole elements from row to row, and all of the last row and slice. */

@@ -5,10 +5,13 @@
  */
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
+import * as WholeElements from "../../domain/data/WholeElements.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import { type ImageRegion, isFlat, isSingle } from "../../domain/images/ImageShape.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
+
+type AxesOfArray = Pick<StridedShape.StridedShape, "shape" | "strides">
 
 /** How far apart rows and slices lie, in bytes. */
 export interface Pitches {
@@ -26,11 +29,14 @@ export interface Axes {
   readonly packed: boolean
   /** Whether every item of packed memory belongs to an index. */
   readonly whole: boolean
-  readonly over: (pitches: Pitches) => StridedShape.StridedShape
+  readonly over: (pitches: Pitches) => AxesOfArray
 }
 
 /** The pitches of a region without gaps. */
-export const packedPitches = ({ format }: DeviceImage, { extent: [width, height] }: ImageRegion): Pitches => {
+export const packedPitches = (
+  { format }: Pick<DeviceImage, "format">,
+  { extent: [width, height] }: ImageRegion
+): Pitches => {
   const rowPitch = width * ImageFormat.elementBytes(format)
   return { rowPitch, slicePitch: rowPitch * height }
 }
@@ -43,12 +49,16 @@ export const resolve = (
   operation: string,
   image: DeviceImage,
   region: ImageRegion,
-  type: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  type: WholeElements.ElementClass,
   options: AxesOptions
 ): Axes | GpuError => {
   const { layout = "packed", order = "C", shape, strides } = options
   if (shape !== undefined || strides !== undefined) {
-    return layout === "driver" ? shapedInPlace(operation) : shaped(operation, image, region, type, options)
+    return layout === "packed" ? shaped(operation, image, region, type, options) : invalidRequest(
+      operation,
+      "a shape or strides were given for memory whose rows lie as the driver has them",
+      `Leave them out, since the driver's pitches give them; or map with the layout "packed".`
+    )
   }
   const elementBytes = ImageFormat.elementBytes(image.format)
   if (elementBytes % type.BYTES_PER_ELEMENT !== 0) {
@@ -59,34 +69,21 @@ export const resolve = (
       "Pass a class of smaller elements, leave the class out for the one that fits the format, or pass a shape."
     )
   }
-  valid(StridedShape.resolve(operation, { order, shape: [] }, 1))
   const over = (pitches: Pitches) => natural(image, region, type.BYTES_PER_ELEMENT, order, pitches)
   return { packed: layout === "packed", whole: true, over }
 }
-
-const shapedInPlace = (operation: string): GpuError =>
-  invalidRequest(
-    operation,
-    "a shape or strides were given for memory whose rows lie as the driver has them",
-    `Leave them out, since the driver's pitches give them; or map with the layout "packed".`
-  )
 
 /** The program's own axes, over all items of the region in one row. */
 const shaped = (
   operation: string,
   image: DeviceImage,
   region: ImageRegion,
-  { BYTES_PER_ELEMENT, name }: { readonly name: string; readonly BYTES_PER_ELEMENT: number },
+  type: WholeElements.ElementClass,
   options: StridedShape.ShapeOptions
 ): Axes | GpuError => {
   const bytes = packedPitches(image, region).slicePitch * region.extent[2]
-  if (bytes % BYTES_PER_ELEMENT !== 0) {
-    return invalidRequest(
-      operation,
-      `the ${bytes} bytes of the region are no whole number of ${name} elements`,
-      "Pass a class of smaller elements."
-    )
-  }
+  valid(WholeElements.problem(operation, bytes, "of the region", type, "Pass a class of smaller elements."))
+  const { BYTES_PER_ELEMENT } = type
   const axes = valid(StridedShape.resolve(operation, options, bytes / BYTES_PER_ELEMENT))
   return { packed: true, whole: axes.packed && axes.span * BYTES_PER_ELEMENT === bytes, over: () => axes }
 }
@@ -97,7 +94,7 @@ const natural = (
   itemBytes: number,
   order: StridedShape.Order,
   { rowPitch, slicePitch }: Pitches
-): StridedShape.StridedShape => {
+): AxesOfArray => {
   const items = ImageFormat.elementBytes(format) / itemBytes
   const axes: ReadonlyArray<readonly [length: number, stride: number]> = [
     ...(isSingle(kind) ? [] : [[slices, slicePitch / itemBytes] as const]),
@@ -106,8 +103,5 @@ const natural = (
     ...(items === 1 ? [] : [[items, 1] as const])
   ]
   const ordered = order === "F" ? axes.map((_, at) => axes[axes.length - 1 - at]!) : axes
-  const [shape, strides] = [ordered.map(([length]) => length), ordered.map(([, stride]) => stride)]
-  const empty = shape.includes(0)
-  const span = empty ? 0 : shape.reduce((last, length, axis) => last + (length - 1) * strides[axis]!, 1)
-  return { shape, strides, span, packed: span === shape.reduce((product, length) => product * length, 1) }
+  return { shape: ordered.map(([length]) => length), strides: ordered.map(([, stride]) => stride) }
 }

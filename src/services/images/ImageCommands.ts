@@ -13,7 +13,7 @@ import { bytesBeneath } from "./ImageAccess.ts"
 
 type Commands = Pick<
   ImageDriver["Service"],
-  "writeUnsafe" | "readUnsafe" | "fillUnsafe" | "copyUnsafe" | "toBufferUnsafe" | "fromBufferUnsafe"
+  "writeUnsafe" | "readUnsafe" | "copyUnsafe" | "toBufferUnsafe" | "fromBufferUnsafe"
 >
 
 export class ImageCommands implements Commands {
@@ -35,9 +35,6 @@ export class ImageCommands implements Commands {
     const { bytes, offset } = bytesBeneath(source, region)
     return this.#queue.readUnsafe(source.beneath, offset, bytes, answer)
   }
-
-  readonly fillUnsafe: Commands["fillUnsafe"] = (target, region, element) =>
-    this.#images.fillUnsafe(target, region, element)
 
   readonly copyUnsafe: Commands["copyUnsafe"] = (source, target, targetOrigin, region) => {
     const part = { origin: targetOrigin, extent: region.extent }

@@ -3,25 +3,21 @@
  *
  * @internal
  */
-import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, limitExceeded } from "../../domain/GpuError.ts"
-import type * as ImageElement from "../../domain/images/ImageElement.ts"
-import { encodeUnsafe } from "../../domain/images/ImageElement.ts"
+import * as ImageElement from "../../domain/images/ImageElement.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageRegions from "../../domain/images/ImageRegions.ts"
 import type * as ImageShape from "../../domain/images/ImageShape.ts"
 import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
+import type * as HostRows from "./HostRows.ts"
 
 /** An image, and a region of it that can be used. */
-export interface Part {
+export interface Part extends HostRows.Part {
   readonly image: DeviceImage
-  readonly region: ImageShape.ImageRegion
-  /** Bytes of the region, packed. */
-  readonly bytes: number
 }
 
 /** Why there is no such format, or `undefined`. */
@@ -72,18 +68,6 @@ export const limitProblem = (
   })
 }
 
-/** Why that many bytes cannot be read as an array of a class, or `undefined`. */
-export const itemsProblem = (
-  operation: string,
-  type: ElementType<ArrayBufferView>,
-  bytes: number
-): GpuError | undefined =>
-  bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
-    operation,
-    `the ${bytes} bytes of the region are no whole number of ${type.name} elements`,
-    "Leave the type out for an array that fits the format."
-  )
-
 /** Why one region cannot be copied to the other, or `undefined`. */
 export const copyProblem = (operation: string, from: Part, to: Part): GpuError | undefined => {
   if (!ImageFormat.equals(from.image.format, to.image.format)) {
@@ -130,5 +114,5 @@ export const elementOf = (
       "Pass one number per channel in the format's order, or one for all."
     )
   }
-  return encodeUnsafe(format, list)
+  return ImageElement.encodeUnsafe(format, list)
 }

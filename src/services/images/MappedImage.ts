@@ -51,7 +51,7 @@ export class MappedImage<A extends Elements = ImageArray> extends MappedArray<A>
   /** @internal */
   constructor(
     data: A,
-    layout: StridedShape,
+    layout: Pick<StridedShape, "shape" | "strides">,
     mapping: ScopedMapping,
     region: ImageRegion,
     { rowPitch, slicePitch }: { readonly rowPitch: number; readonly slicePitch: number }

@@ -16,27 +16,19 @@ import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
+import type { ImageDescription } from "../device/DeviceImage.ts"
+import { plain } from "./ImageAllocator.ts"
 import * as ImageProblems from "./ImageProblems.ts"
+import type { OverBufferOptions } from "./Images.ts"
 
-export interface OverBuffer {
-  readonly memory: DeviceBuffer
-  readonly shape: ImageShape.ImageShape
-  readonly usage: ImageUsage.ImageUsage
-  readonly label: string | undefined
-}
-
-/** The image to create. Throws the error of invalid options, as `valid` does. */
+/** The image to create, and the memory of the buffer. Throws the error of invalid options, as `valid` does. */
 export const resolve = (
   operation: string,
   device: DeviceContext["Service"],
   buffer: BufferLike.BufferLike,
   format: ImageFormat.ImageFormat,
-  { label = buffer?.label, usage = ImageUsage.defaultUsage, width }: {
-    readonly label?: string | undefined
-    readonly usage?: ImageUsage.ImageUsage | undefined
-    readonly width?: number | undefined
-  }
-): OverBuffer => {
+  { label = buffer.label, usage = ImageUsage.defaultUsage, width }: OverBufferOptions = {}
+): { readonly memory: DeviceBuffer; readonly image: ImageDescription } => {
   const memory = valid(BufferMemory.of(operation, buffer, device))
   valid(ImageProblems.formatProblem(operation, format))
   valid(ImageProblems.usageProblem(operation, usage))
@@ -45,7 +37,7 @@ export const resolve = (
   valid(widthProblem(operation, buffer.size, format, width, most))
   const shape = ImageShape.image1dBuffer(width ?? most)
   // A buffer with room for an element has memory.
-  return { memory: memory!, shape, usage, label }
+  return { memory: memory!, image: plain({ shape, format, usage, label }) }
 }
 
 /** The error of a driver without images over buffers. */

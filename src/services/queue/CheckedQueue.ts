@@ -13,6 +13,7 @@ import * as BufferRange from "../../domain/data/BufferRange.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
+import * as WholeElements from "../../domain/data/WholeElements.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -219,19 +220,16 @@ export class CheckedQueue implements Service {
 }
 
 /** The bytes of `length` elements; without a length the `rest`. */
-const readBytes = <A extends ArrayBufferView>(
+const readBytes = (
   operation: string,
   rest: number,
-  type: ElementType<A>,
+  type: WholeElements.ElementClass,
   length: number | undefined
 ): number | GpuError => {
   const itemSize = type.BYTES_PER_ELEMENT
   if (length === undefined) {
-    return rest % itemSize === 0 ? rest : invalidRequest(
-      operation,
-      `the ${rest} bytes up to the buffer's end are no whole number of ${type.name} elements`,
-      "Pass length, in elements, or read a Uint8Array."
-    )
+    const hint = "Pass length, in elements, or read a Uint8Array."
+    return WholeElements.problem(operation, rest, "up to the buffer's end", type, hint) ?? rest
   }
   return Number.isSafeInteger(length) && length >= 0 ? length * itemSize : invalidRequest(
     operation,

@@ -13,7 +13,8 @@ import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import * as Rectangle from "../../domain/data/Rectangle.ts"
 import * as RectangleRows from "../../domain/data/RectangleRows.ts"
-import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
+import * as WholeElements from "../../domain/data/WholeElements.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
@@ -101,7 +102,9 @@ export class RectangleCommands {
   ): Effect.Effect<A, GpuError> => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
       const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
-      return elementsProblem(operation, from.extent, type) ?? this.#reading(from)
+      const bytes = RectangleRows.byteLength(from.extent)
+      const hint = "Read a Uint8Array, or a region of whole elements."
+      return WholeElements.problem(operation, bytes, "of the region", type, hint) ?? this.#reading(from)
     })
     return Effect.map(rows, (rows) => new type(rows))
   }
@@ -150,17 +153,4 @@ const hostPlace = (
 ): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } => {
   const bytes = valid(HostData.bytes(operation, target, "target"))
   return { bytes, place: valid(Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)) }
-}
-
-const elementsProblem = <A extends ArrayBufferView>(
-  operation: string,
-  extent: Rectangle.Extent,
-  type: ElementType<A>
-): GpuError | undefined => {
-  const bytes = RectangleRows.byteLength(extent)
-  return bytes % type.BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
-    operation,
-    `the region's ${bytes} bytes are no whole number of ${type.name} elements`,
-    "Read a Uint8Array, or a region of whole elements."
-  )
 }

@@ -76,7 +76,7 @@ export class MappedArray<A extends Elements> {
   readonly mapping: LiveMapping
 
   /** @internal */
-  constructor(data: A, { shape, strides }: StridedShape, mapping: LiveMapping) {
+  constructor(data: A, { shape, strides }: Pick<StridedShape, "shape" | "strides">, mapping: LiveMapping) {
     this.data = data
     this.shape = shape
     this.strides = strides
