@@ -387,7 +387,7 @@ const viewOf = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<Uint8Array<ArrayBuffer>, GpuError> =>
   validated(operation, () => {
-    const memory = BufferMemory.of(operation, buffer, device, { usage: 0, host: "readwrite" })
+    const memory = BufferMemory.of(operation, buffer, device, 0, "readwrite")
     if (isGpuError(memory)) return memory
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))
     const own = memory as HostBuffer

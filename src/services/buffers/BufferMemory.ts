@@ -7,6 +7,7 @@
  *
  * @internal
  */
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -25,16 +26,16 @@ export interface Device {
 
 /**
  * The memory of a buffer for a use that is no command, as a handle or a mapping; `undefined` for a buffer of 0 bytes,
- * or why it cannot be used. `access` is what the program itself does with it, if anything.
+ * or why it cannot be used. `host` is what the program itself does with it, if anything.
  */
 export const of = (
   operation: string,
   buffer: BufferLike.BufferLike,
   { info, status }: Device,
-  access?: { readonly usage: number; readonly host: BufferUsageRules.HostAccess | undefined }
+  usage: number = 0,
+  host?: BufferUsageRules.HostAccess | undefined
 ): DeviceBuffer | GpuError | undefined =>
-  status.error ?? BufferLike.problem(operation, buffer, info) ??
-    (access === undefined ? undefined : usageProblem(operation, buffer, access.usage, access.host)) ??
+  status.error ?? BufferLike.problem(operation, buffer, info) ?? usageProblem(operation, buffer, usage, host) ??
     BufferLike.deviceBuffer(buffer)
 
 /** The same where memory is needed. */
@@ -48,22 +49,14 @@ export const some = (operation: string, buffer: BufferLike.BufferLike, device: D
 export const use = (
   operation: string,
   buffer: BufferLike.BufferLike,
-  { info, status }: Device,
+  device: Device,
   usage: number,
   host?: BufferUsageRules.HostAccess | undefined
 ): DeviceBuffer | undefined => {
-  const problem = status.error ?? BufferLike.problem(operation, buffer, info) ??
-    usageProblem(operation, buffer, usage, host)
-  if (problem !== undefined) throw problem
-  const memory = BufferLike.deviceBuffer(buffer)
+  const memory = valid(of(operation, buffer, device, usage, host))
   if (memory === undefined) return undefined
-  const mapped = MappedMemory.problem(
-    operation,
-    memory,
-    usage === BufferUsage.copySrc,
-    () => BufferProblems.named(buffer)
-  )
-  if (mapped !== undefined) throw mapped
+  const reads = usage === BufferUsage.copySrc
+  valid(MappedMemory.problem(operation, memory, reads, () => BufferProblems.named(buffer)))
   return memory
 }
 

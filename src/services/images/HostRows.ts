@@ -9,18 +9,15 @@ import * as Rectangle from "../../domain/data/Rectangle.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as ImageFormat from "../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../domain/images/ImageShape.ts"
+import type { DeviceImage } from "../device/DeviceImage.ts"
 import * as PinnedMemory from "../device/PinnedMemory.ts"
 import type { WantedImage } from "./ImageAllocator.ts"
 import { packedPitches, type Pitches } from "./ImageAxes.ts"
+import type * as ImageProblems from "./ImageProblems.ts"
 import type { FromHostOptions, HostLayout } from "./Images.ts"
 
 /** A region of an image of some format. */
-export interface Part {
-  readonly image: { readonly format: ImageFormat.ImageFormat }
-  readonly region: ImageShape.ImageRegion
-  /** Bytes of the region, packed. */
-  readonly bytes: number
-}
+type Part = ImageProblems.Part<Pick<DeviceImage, "format">>
 
 export const lengthProblem = (operation: string, bytes: number, expected: number, what: string): GpuError | undefined =>
   bytes === expected ? undefined : invalidRequest(

@@ -13,11 +13,13 @@ import type * as ImageShape from "../../domain/images/ImageShape.ts"
 import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
-import type * as HostRows from "./HostRows.ts"
 
 /** An image, and a region of it that can be used. */
-export interface Part extends HostRows.Part {
-  readonly image: DeviceImage
+export interface Part<Image = DeviceImage> {
+  readonly image: Image
+  readonly region: ImageShape.ImageRegion
+  /** Bytes of the region, packed. */
+  readonly bytes: number
 }
 
 /** Why there is no such format, or `undefined`. */

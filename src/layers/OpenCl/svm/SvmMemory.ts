@@ -149,7 +149,7 @@ export const targetOf = (
   const { device } = svm
   const missing = device.status.error ?? missingProblem(operation, svm.capabilities)
   if (missing !== undefined) return missing
-  const buffer = BufferMemory.of(operation, owner, device, { usage, host })
+  const buffer = BufferMemory.of(operation, owner, device, usage, host)
   if (buffer === undefined || isGpuError(buffer)) return buffer
   const allocation = allocationOf(buffer)
   if (allocation === undefined) {

@@ -13,7 +13,7 @@ import * as BufferLike from "../../buffers/BufferLike.ts"
 import { CommandQueue, type CopyOptions as RangeOptions } from "../../queue/CommandQueue.ts"
 import { type ChunkOptions, cutOf } from "../../staging/TransferOptions.ts"
 import * as Transfers from "../../staging/Transfers.ts"
-import { nearest, type OpenDevices } from "./OpenDevices.ts"
+import { kept, nearest, type OpenDevices } from "./OpenDevices.ts"
 import { type Place, placeOf } from "./Place.ts"
 
 /**
@@ -36,8 +36,8 @@ export const copied = <I>(
   return Effect.scoped(Effect.gen(function*() {
     // Where the program runs on a further queue of one of the two devices, the copy uses that queue.
     const ambient = yield* Effect.context<never>()
-    const ofSource = nearest(yield* devices.contextOfOwner(from.device, from.missing), ambient)
-    const ofTarget = nearest(yield* devices.contextOfOwner(to.device, to.missing), ambient)
+    const ofSource = nearest(yield* kept(devices.ofOwner(from.device, from.missing)), ambient)
+    const ofTarget = nearest(yield* kept(devices.ofOwner(to.device, to.missing)), ambient)
     const plan = attempt(() => planOf(operation, { buffer: source, ...from }, { buffer: target, ...to }, given))
     if (isGpuError(plan)) return yield* plan
     const { size, sourceOffset, targetOffset } = plan

@@ -30,22 +30,18 @@ export interface Plan<I> {
   readonly onLost: (error: GpuError, name: string, generation: number) => Effect.Effect<void>
 }
 
-interface Named<I> {
-  readonly name: string
-  readonly generations: Generations<I, GpuError>
-}
+type Opened<I> = Generations<I, GpuError>
 
 /** Lets a caller keep a device open until a scope closes. It cannot be interrupted, and waits through `restore`. */
-type Keep<I> = (scope: Scope.Scope, restore: Restore) => Effect.Effect<Context.Context<I>, GpuError>
+export type Keep<I> = (scope: Scope.Scope, restore: Restore) => Effect.Effect<Context.Context<I>, GpuError>
 
 export class OpenDevices<I> {
   readonly #plan: Plan<I>
-  readonly #map: RcMap.RcMap<string, Named<I>>
+  readonly #map: RcMap.RcMap<string, Opened<I>>
   /** The entries of the map, which cannot be read synchronously. */
-  readonly #named: Map<string, Named<I>>
-  #isClosed = false
+  readonly #named: Map<string, Opened<I>>
 
-  private constructor(plan: Plan<I>, map: RcMap.RcMap<string, Named<I>>, named: Map<string, Named<I>>) {
+  private constructor(plan: Plan<I>, map: RcMap.RcMap<string, Opened<I>>, named: Map<string, Opened<I>>) {
     this.#plan = plan
     this.#map = map
     this.#named = named
@@ -54,55 +50,21 @@ export class OpenDevices<I> {
   static readonly make = <I>(plan: Plan<I>): Effect.Effect<OpenDevices<I>, never, Scope.Scope> =>
     Effect.gen(function*() {
       const context = yield* Effect.context<never>()
-      const named = new Map<string, Named<I>>()
+      const named = new Map<string, Opened<I>>()
       const map = yield* RcMap.make({
         lookup: (name: string) => entry(plan, name, context, named),
         idleTimeToLive: plan.idleTimeToLive
       })
-      const devices = new OpenDevices(plan, map, named)
-      // Runs before the map closes: a closed map interrupts later callers, who should get an error instead.
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          devices.#isClosed = true
-        })
-      )
-      return devices
+      return new OpenDevices(plan, map, named)
     })
 
   /** The devices that are open and not lost, in the order in which they were first used. */
   get open(): ReadonlyMap<string, Context.Context<I>> {
     const found = new Map<string, Context.Context<I>>()
-    for (const { generations, name } of this.#named.values()) {
-      if (generations.current !== undefined) found.set(name, generations.current)
+    for (const [name, { current }] of this.#named) {
+      if (current !== undefined) found.set(name, current)
     }
     return found
-  }
-
-  /** Runs an effect on a device. What the effect leaves in the scope around it keeps the device open, too. */
-  on<A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, Exclude<R, I>> {
-    return run(this.#keep(name), effect)
-  }
-
-  /** Runs an effect on the open device of something that was made there; `isMissing` is the error where none is open. */
-  onOwner<A, E, R>(
-    owner: DeviceInfo,
-    isMissing: () => GpuError,
-    effect: Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E | GpuError, Exclude<R, I>> {
-    return run(this.#keepOwner(owner, isMissing), effect)
-  }
-
-  /** A device, which stays open until the scope closes. */
-  contextOf(name: string): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> {
-    return kept(this.#keep(name))
-  }
-
-  /** The open device of something that was made there, which stays open until the scope closes. */
-  contextOfOwner(
-    owner: DeviceInfo,
-    isMissing: () => GpuError
-  ): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> {
-    return kept(this.#keepOwner(owner, isMissing))
   }
 
   /** Does something with a device while it is open, and nothing where it is not. */
@@ -113,47 +75,43 @@ export class OpenDevices<I> {
     return Effect.scopedWith((scope) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(this.#ofMap(name, scope), (found) => {
-          const open = found?.generations.keepOpen((context) => context === found.generations.current, scope, restore)
+          const open = found?.keepOpen((context) => context === found.current, scope, restore)
           return open === undefined ? Effect.void : Effect.flatMap(open, (context) => restore(f(context)))
         })
       )
     )
   }
 
-  #keep(name: string): Keep<I> {
+  /** A device by its name. */
+  named(name: string): Keep<I> {
+    // The lookup does not wait for a driver. Only the closing of the map interrupts it, also that of a later caller.
     return (scope, restore) =>
-      Effect.suspend(() => {
-        if (this.#isClosed) return this.#closed
-        // The lookup does not wait for a driver. Only the closing of the map interrupts it.
-        const found = Scope.provide(RcMap.get(this.#map, name), scope)
-        return Effect.matchCauseEffect(found, {
-          onFailure: () => this.#closed,
-          onSuccess: ({ generations }) => generations.keep(scope, restore)
-        })
+      Effect.matchCauseEffect(Scope.provide(RcMap.get(this.#map, name), scope), {
+        onFailure: () => Exit.fail(closedError(this.#plan.operation)),
+        onSuccess: (generations) => generations.keep(scope, restore)
       })
   }
 
-  #keepOwner(owner: DeviceInfo, isMissing: () => GpuError): Keep<I> {
+  /** The open device of something that was made there; `isMissing` is the error where none is open. */
+  ofOwner(owner: DeviceInfo, isMissing: () => GpuError): Keep<I> {
     const isOwner = (context: Context.Context<I>) => infoOf(context) === owner
     return (scope, restore) =>
       Effect.suspend(() => {
-        const name = Array.from(this.#named.values()).find(({ generations }) => generations.has(isOwner))?.name
-        if (name === undefined) return isMissing()
-        return Effect.flatMap(this.#ofMap(name, scope), (found) =>
-          found?.generations.keepOpen(isOwner, scope, restore) ?? isMissing())
+        const named = Array.from(this.#named).find(([, generations]) => generations.has(isOwner))
+        if (named === undefined) return isMissing()
+        return Effect.flatMap(
+          this.#ofMap(named[0], scope),
+          (found) => found?.keepOpen(isOwner, scope, restore) ?? isMissing()
+        )
       })
   }
 
   /** The map's entry for a name, kept there until the scope closes. */
-  #ofMap(name: string, scope: Scope.Scope): Effect.Effect<Named<I> | undefined> {
+  #ofMap(name: string, scope: Scope.Scope): Effect.Effect<Opened<I> | undefined> {
     return Effect.matchCause(Scope.provide(RcMap.getOption(this.#map, name), scope), {
       onFailure: () => undefined,
       onSuccess: Option.getOrUndefined
     })
-  }
-
-  get #closed(): Exit.Exit<never, GpuError> {
-    return Exit.fail(closedError(this.#plan.operation))
   }
 }
 
@@ -162,8 +120,8 @@ const entry = <I>(
   { onLost, open, operation }: Plan<I>,
   name: string,
   context: Context.Context<never>,
-  named: Map<string, Named<I>>
-): Effect.Effect<Named<I>, never, Scope.Scope> =>
+  named: Map<string, Opened<I>>
+): Effect.Effect<Opened<I>, never, Scope.Scope> =>
   Effect.flatMap(Effect.scope, (scope) =>
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -172,7 +130,7 @@ const entry = <I>(
           open: (scope: Scope.Scope) => open(name, scope),
           onLost: (error: GpuError, generation: number) => onLost(error, name, generation)
         }
-        const made: Named<I> = { name, generations: new Generations<I, GpuError>(plan, context, scope) }
+        const made = new Generations<I, GpuError>(plan, context, scope)
         named.set(name, made)
         return made
       }),
@@ -180,7 +138,7 @@ const entry = <I>(
         Effect.suspend(() => {
           // Its successor may be there already.
           if (named.get(name) === made) named.delete(name)
-          return made.generations.close
+          return made.close
         })
     ))
 
@@ -201,7 +159,8 @@ const placed = <I, A, E, R>(
 export const nearest = <I>(context: Context.Context<I>, ambient: Context.Context<never>): Context.Context<I> =>
   infoOf(ambient) === infoOf(context) ? Context.merge(context, ambient) : context
 
-const run = <I, A, E, R>(
+/** Runs an effect on a device. What the effect leaves in the scope around it keeps the device open, too. */
+export const run = <I, A, E, R>(
   keep: Keep<I>,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, Exclude<R, I>> =>
@@ -220,7 +179,8 @@ const run = <I, A, E, R>(
     })
   )
 
-const kept = <I>(keep: Keep<I>): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> =>
+/** A device, which stays open until the scope closes. */
+export const kept = <I>(keep: Keep<I>): Effect.Effect<Context.Context<I>, GpuError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.scope, (outer) => {
       const scope = Scope.forkUnsafe(outer)

@@ -22,7 +22,7 @@ import * as StagingPool from "../../staging/StagingPool.ts"
 import type * as Device from "../Device.ts"
 import { deviceOf, observed, open as openLayer } from "../reconnecting/Opening.ts"
 import { copied, type CopyOptions } from "./DeviceCopy.ts"
-import { OpenDevices } from "./OpenDevices.ts"
+import { kept, OpenDevices, run } from "./OpenDevices.ts"
 import { type Located, placeOf } from "./Place.ts"
 
 /** Editors show the union under this name, which differs from the `Services` of other modules. */
@@ -281,17 +281,14 @@ const poolsOf = <I, R>(devices: OpenDevices<I | Services>, { nameOf }: Opener<I,
   )(
     {
       on: (device, effect) =>
-        validated("BufferPools.on", (operation) => {
-          const name = valid(nameOf(operation, device))
-          return devices.on(name, effect)
-        }),
+        validated("BufferPools.on", (operation) => run(devices.named(valid(nameOf(operation, device))), effect)),
       onDeviceOf: (located, effect) =>
         validated("BufferPools.onDeviceOf", (operation) => {
           const { device, missing } = placeOf(operation, located)
-          return devices.onOwner(device, missing, effect)
+          return run(devices.ofOwner(device, missing), effect)
         }),
       open: (device) =>
-        validated("BufferPools.open", (operation) => devices.contextOf(valid(nameOf(operation, device)))),
+        validated("BufferPools.open", (operation) => kept(devices.named(valid(nameOf(operation, device))))),
       copy: (source, target, options) =>
         validated("BufferPools.copy", (operation) => copied(devices, operation, source, target, options)),
       devices: Effect.sync(() => Array.from(devices.open.keys())),

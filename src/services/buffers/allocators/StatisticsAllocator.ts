@@ -108,7 +108,7 @@ export const layer: Layer.Layer<Allocator | AllocatorStatistics, never, Allocato
   }))
 )
 
-/** What changes a counter: a counter that counted a while, or one call. */
+/** What one call changes. */
 const taken = (amount: number): Counter => ({ current: amount, peak: amount, total: amount })
 
 const freed = (amount: number): Counter => ({ current: -amount, peak: 0, total: 0 })
@@ -130,32 +130,27 @@ class RunningCounters {
   }
 }
 
-/** The counters that count now: the top of the stack, and those of measured effects. */
+/** The counters that count: those of the allocator itself, those pushed above them, and those of measured effects. */
 class Counting {
-  top = new RunningCounters()
-  /** The counters below the top: they do not count until those above them are popped. */
-  readonly below: Array<RunningCounters> = []
+  readonly stack = [new RunningCounters()]
   readonly measured = new Set<RunningCounters>()
 
+  get now(): Counters {
+    return this.stack.at(-1)!.now
+  }
+
   count(change: Counters): void {
-    this.top.count(change)
-    for (const counters of this.measured) counters.count(change)
+    for (const counters of [...this.stack, ...this.measured]) counters.count(change)
   }
 
   push(): Counters {
-    const stopped = this.top
-    this.below.push(stopped)
-    this.top = new RunningCounters()
-    return stopped.now
+    const { now } = this
+    this.stack.push(new RunningCounters())
+    return now
   }
 
   pop(): Counters | undefined {
-    const outer = this.below.pop()
-    if (outer === undefined) return undefined
-    const ended = this.top.now
-    outer.count(ended)
-    this.top = outer
-    return ended
+    return this.stack.length === 1 ? undefined : this.stack.pop()!.now
   }
 }
 
@@ -183,7 +178,7 @@ const counted = (inner: Allocator["Service"], counting: Counting): Allocator["Se
 
 const statistics = (counting: Counting): AllocatorStatistics["Service"] =>
   AllocatorStatistics.of({
-    counters: Effect.sync(() => counting.top.now),
+    counters: Effect.sync(() => counting.now),
     push: Effect.sync(() => counting.push()),
     pop: Effect.suspend(() => {
       const ended = counting.pop()
