@@ -46,12 +46,12 @@ export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.S
         if (isClosing) return queueClosed(label ?? "new")
         const own = Scope.makeUnsafe()
         const opened = Deferred.makeUnsafe<void>()
-        const close = once(
+        const close: Effect.Effect<void> = Effect.runSync(Effect.cached(
           Effect.ensuring(
             Effect.andThen(Deferred.await(opened), Scope.close(own, Exit.void)),
             Effect.sync(() => queues.delete(close))
           )
-        )
+        ))
         // In the step that checked `isClosing`, so that a closing layer finds this queue.
         queues.add(close)
         return Effect.gen(function*() {
@@ -62,16 +62,6 @@ export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.S
         })
       }))
   })
-
-/** Runs an effect at its first use; every use waits for its end. */
-const once = (effect: Effect.Effect<void>): Effect.Effect<void> => {
-  let ended: Deferred.Deferred<void> | undefined
-  return Effect.suspend(() => {
-    if (ended !== undefined) return Deferred.await(ended)
-    const first = ended = Deferred.makeUnsafe<void>()
-    return Effect.onExit(effect, (exit) => Effect.sync(() => Deferred.doneUnsafe(first, exit)))
-  })
-}
 
 /**
  * The drivers of a new queue, which begins after everything that is recorded on the others; and the device with the

@@ -237,11 +237,11 @@ const poolOf = (requests: BufferRequests): Pool =>
       ...leasingOf(requests),
       allocateAll: function allocateAll(sizes, given) {
         const options = CallSite.locate(given, allocateAll)
-        return allocatedTogether(requests, sizes, options)
+        return together(sizes, options, (wants, shape) => Effect.map(requests.allocateAll(wants, options), shape))
       },
       useAll: function useAll(sizes, f, given) {
         const options = CallSite.locate(given, useAll)
-        return usedTogether(requests, sizes, f, options)
+        return together(sizes, options, (wants, shape) => requests.useAll(wants, (leases) => f(shape(leases)), options))
       }
     })
   )
@@ -262,42 +262,27 @@ const leasingOf = (
   }
 })
 
-const allocatedTogether = <const S extends Sizes>(
-  requests: BufferRequests,
+/** Calls `f` with the sizes in order, and the way back from leases in that order to the shape that the program gave. */
+const together = <S extends Sizes, A, E, R>(
   sizes: S,
-  options: PoolAllocateOptions | undefined
-): Effect.Effect<Leases<S>, GpuError, Scope.Scope> =>
+  options: PoolAllocateOptions | undefined,
+  f: (
+    wants: ReadonlyArray<Want<BufferUsage>>,
+    shape: (leases: ReadonlyArray<PooledBuffer>) => Leases<S>
+  ) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
-    const { shape, wants } = list(sizes, usageOf(options))
-    return Effect.map(requests.allocateAll(wants, options), (leases) => shape(leases) as Leases<S>)
+    const wanted = usageOf(options)
+    const entries = Object.entries<number>(sizes)
+    const wants = Array.from(
+      Array.isArray(sizes) ? sizes : entries.map(([, size]) => size),
+      (size) => ({ size, wanted })
+    )
+    return f(wants, (leases) =>
+      (Array.isArray(sizes)
+        ? leases.slice()
+        : Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))) as Leases<S>)
   })
-
-const usedTogether = <const S extends Sizes, A, E, R>(
-  requests: BufferRequests,
-  sizes: S,
-  f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
-  options: PoolAllocateOptions | undefined
-): Effect.Effect<A, E | GpuError, R> =>
-  Effect.suspend(() => {
-    const { shape, wants } = list(sizes, usageOf(options))
-    return requests.useAll(wants, (leases) => f(shape(leases) as Leases<S>), options)
-  })
-
-/** The sizes in order, and the way back from leases in that order to the shape that the program gave. */
-interface Listed {
-  readonly wants: ReadonlyArray<Want<BufferUsage>>
-  readonly shape: (leases: ReadonlyArray<PooledBuffer>) => ReadonlyArray<PooledBuffer> | Record<string, PooledBuffer>
-}
-
-const list = (sizes: Sizes, wanted: BufferUsage): Listed => {
-  const wantsOf = (all: ReadonlyArray<number>) => Array.from(all, (size) => ({ size, wanted }))
-  if (Array.isArray(sizes)) return { wants: wantsOf(sizes), shape: (leases) => leases.slice() }
-  const entries = Object.entries(sizes)
-  return {
-    wants: wantsOf(entries.map(([, size]) => size)),
-    shape: (leases) => Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))
-  }
-}
 
 /**
  * A pool over whatever Allocator is in context, such as a decorated or a deferred one.

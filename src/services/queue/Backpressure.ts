@@ -6,9 +6,10 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { optionsProblem, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as Schema from "effect/Schema"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import { formatted } from "../../domain/arguments/Format.ts"
-import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
+import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
@@ -33,19 +34,23 @@ export interface Backpressures {
   readonly maxCommands?: number | undefined
 }
 
-const known = KnownOptions.of<Backpressures>({ maxBytes: true, maxCommands: true })
+const isCount = (value: unknown): boolean => value === Infinity || (Number.isSafeInteger(value) && Number(value) > 0)
+
+const backpressures = Schema.Struct({
+  maxBytes: MemoryLimit.amount,
+  maxCommands: LayerOptions.instance<number>((operation, name, value) =>
+    value === undefined || isCount(value) ? undefined : invalidRequest(
+      operation,
+      `${name} ${formatted(value)} is no whole number of commands, one or more`,
+      "Pass a positive integer, or leave it out."
+    )
+  )
+})
 
 const boundOf = (operation: string, limits: Backpressures, device: DeviceInfo): Bound => {
-  valid(optionsProblem(operation, limits, known))
-  const { maxBytes, maxCommands = usualBound.commands } = limits ?? {}
+  const { maxBytes, maxCommands = usualBound.commands } = valid(LayerOptions.read(operation, backpressures, limits))
   const bytes = valid(MemoryLimit.resolve(operation, "maxBytes", { bytes: maxBytes }, device)) ?? usualBound.bytes
-  const isCount = maxCommands === Infinity || (Number.isSafeInteger(maxCommands) && maxCommands > 0)
-  if (isCount) return { bytes, commands: maxCommands }
-  throw invalidRequest(
-    operation,
-    `maxCommands ${formatted(maxCommands)} is no whole number of commands, one or more`,
-    "Pass a positive integer, or leave it out."
-  )
+  return { bytes, commands: maxCommands }
 }
 
 /**

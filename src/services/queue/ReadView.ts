@@ -6,10 +6,10 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { withArticle } from "../../domain/arguments/Format.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
-import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as WholeElements from "../../domain/data/WholeElements.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as PrivateMapping from "../buffers/mapping/PrivateMapping.ts"
@@ -21,6 +21,8 @@ import type { DriverMapping, QueueDriver } from "../device/QueueDriver.ts"
 
 const operation = "CommandQueue.readView"
 
+type MapPart = (part: Part) => Exit.Exit<DriverMapping, GpuError>
+
 export const readView = <A extends Elements, B, E, R>(
   device: DeviceContext["Service"],
   driver: QueueDriver["Service"],
@@ -29,84 +31,28 @@ export const readView = <A extends Elements, B, E, R>(
   f: (view: A) => Effect.Effect<B, E, R>,
   asked: Check
 ): Effect.Effect<B, E | GpuError, R> => {
-  const view = new View(source, type, f, asked)
-  const { info, status } = device
-  if (!info.traits.readsStaged) {
-    return view.use((part) => PrivateMapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
-  }
-  return Effect.withFiber((fiber) => {
-    const staging = fiber.getRef(CurrentStagingMemory)
-    const use = staging?.info === info ? staging.use : StagedReading.fresh(device, driver)
-    return StagedReading.through(
-      driver,
-      use,
-      operation,
-      view.check,
-      view.empty,
-      (stageUnsafe) => view.use(stageUnsafe)
-    )
-  })
-}
-
-/** One read, and the function that sees its bytes. */
-class View<A extends Elements, B, E, R> {
-  readonly #source: BufferLike
-  readonly #type: ViewType<A>
-  readonly #f: (view: A) => Effect.Effect<B, E, R>
-  readonly #asked: Check
-
-  constructor(source: BufferLike, type: ViewType<A>, f: (view: A) => Effect.Effect<B, E, R>, asked: Check) {
-    this.#source = source
-    this.#type = type
-    this.#f = f
-    this.#asked = asked
-  }
-
   /** The offset must be a multiple of an element: drivers map memory in place, and typed arrays need alignment. */
-  readonly check: Check = (operation) => {
-    const part = this.#asked(operation)
-    const { BYTES_PER_ELEMENT, name } = this.#type
-    if (part === undefined || isGpuError(part) || part.offset % BYTES_PER_ELEMENT === 0) return part
-    return invalidRequest(
-      operation,
-      `offset ${part.offset} is no multiple of the ${BYTES_PER_ELEMENT} bytes of ${withArticle(name)} element`,
-      "Start at a whole number of elements."
-    )
+  const check: Check = (operation) => {
+    const part = asked(operation)
+    return part === undefined || isGpuError(part)
+      ? part
+      : WholeElements.offsetProblem(operation, part.offset, type) ?? part
   }
-
-  readonly empty: Effect.Effect<B, E, R> = Effect.suspend(() => this.#f(new this.#type(new ArrayBuffer(0))))
-
-  /**
-   * Shows what `map` maps, and claims the bytes of the source meanwhile. It fails if the program has transferred the
-   * view, which a finalizer could only log.
-   */
-  use(map: (part: Part) => Exit.Exit<DriverMapping, GpuError>): Effect.Effect<B, E | GpuError, R> {
-    return Effect.scopedWith((scope) => {
-      const mapped = ScopedMapping.acquire(operation, (mapping) => this.#begin(mapping, map))
-      return Effect.flatMap(Effect.provideService(mapped, Scope.Scope, scope), ({ mapping, view }) =>
-        Effect.tap(
-          this.#f(view),
-          () => Effect.suspend(() => mapping.endUnsafe("scopeClosed"))
-        ))
-    })
-  }
-
-  #begin(
+  const begin = (
     mapping: ScopedMapping,
-    map: (part: Part) => Exit.Exit<DriverMapping, GpuError>
-  ): Effect.Effect<{ readonly mapping: ScopedMapping; readonly view: A }, GpuError> {
-    const part = this.check(operation)
+    map: MapPart
+  ): Effect.Effect<{ readonly mapping: ScopedMapping; readonly view: A }, GpuError> => {
+    const part = check(operation)
     if (isGpuError(part)) return part
-    if (part === undefined) return Effect.succeed({ mapping, view: new this.#type(new ArrayBuffer(0)) })
+    if (part === undefined) return Effect.succeed({ mapping, view: new type(new ArrayBuffer(0)) })
     const { bytes, memory, offset } = part
     const mapped = {
-      label: this.#source.label,
+      label: source.label,
       size: bytes,
-      owner: this.#source,
+      owner: source,
       claim: { ...MemorySpan.part(memory, offset, bytes), writes: false },
       name: `bytes ${offset} to ${offset + bytes}`
     }
-    const type = this.#type
     return mapping.begin(
       operation,
       mapped,
@@ -114,4 +60,26 @@ class View<A extends Elements, B, E, R> {
       (contents) => ({ mapping, view: new type(contents, 0, bytes / type.BYTES_PER_ELEMENT) })
     )
   }
+  /**
+   * Shows what `map` maps, and claims the bytes of the source meanwhile. It fails if the program has transferred the
+   * view, which a finalizer could only log.
+   */
+  const show = (map: MapPart) =>
+    Effect.scopedWith((scope) => {
+      const mapped = ScopedMapping.acquire(operation, (mapping) => begin(mapping, map))
+      return Effect.flatMap(
+        Scope.provide(mapped, scope),
+        ({ mapping, view }) => Effect.tap(f(view), () => Effect.suspend(() => mapping.endUnsafe("scopeClosed")))
+      )
+    })
+  const { info, status } = device
+  if (!info.traits.readsStaged) {
+    return show((part) => PrivateMapping.mapUnsafe(driver, status, part.memory, { ...part, access: "read" }))
+  }
+  return Effect.withFiber((fiber) => {
+    const staging = fiber.getRef(CurrentStagingMemory)
+    const use = staging?.info === info ? staging.use : StagedReading.fresh(device, driver)
+    const empty = Effect.suspend(() => f(new type(new ArrayBuffer(0))))
+    return StagedReading.through(driver, use, operation, check, empty, show)
+  })
 }

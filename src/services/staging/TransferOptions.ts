@@ -76,16 +76,6 @@ export interface Cut {
 }
 
 /**
- * Checked options of chunks that pass through a buffer.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ReservingCut extends Cut {
-  readonly reserve: number | undefined
-}
-
-/**
  * Checked options of chunks in a buffer.
  *
  * @category models
@@ -138,63 +128,24 @@ export const cutOf = (operation: string, options: ChunkOptions | undefined, { de
   return { chunkBytes, inFlight }
 }
 
-/** Where a transfer begins in a buffer. */
-const offsetIn = (
+/**
+ * Checked options of a transfer of `size` bytes, or of all up to the buffer's end; throws as {@link cutOf} does.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const planOf = (
   operation: string,
   buffer: BufferLike.BufferLike,
-  { offset = 0 }: TransferOptions = {},
-  device: DeviceInfo
-): number => {
-  valid(BufferLike.problem(operation, buffer, device))
-  valid(BufferRange.offsetProblem(operation, buffer, offset, BufferRange.portableAlignment))
-  return offset
-}
-
-/**
- * Checked options of an upload.
- *
- * @category getters
- * @since 0.1.0
- */
-export const planOfUpload = (
-  operation: string,
-  target: BufferLike.BufferLike,
   options: TransferOptions | undefined,
+  size: number | undefined,
   means: Means
 ): Plan => {
-  const offset = offsetIn(operation, target, options, means.device)
-  return { ...cutOf(operation, options, means), offset, size: target.size - offset }
-}
-
-/**
- * Checked options of a download.
- *
- * @category getters
- * @since 0.1.0
- */
-export const planOfDownload = (
-  operation: string,
-  source: BufferLike.BufferLike,
-  options: DownloadOptions | undefined,
-  means: Means
-): Plan => {
-  const offset = offsetIn(operation, source, options, means.device)
-  const size = options?.size ?? source.size - offset
-  valid(BufferRange.lengthProblem(operation, source, offset, size, BufferRange.portableAlignment))
-  return { ...cutOf(operation, options, means), offset, size }
-}
-
-/**
- * Checked options of a stream through a buffer.
- *
- * @category getters
- * @since 0.1.0
- */
-export const cutOfThrough = (
-  operation: string,
-  options: ThroughOptions | undefined,
-  means: Means
-): ReservingCut => {
-  const reserve = valid(MemoryLimit.resolve(operation, "reserve", { bytes: options?.reserve }, means.device))
-  return { ...cutOf(operation, options, means), reserve }
+  const { offset = 0 } = options ?? {}
+  const { portableAlignment } = BufferRange
+  valid(BufferLike.problem(operation, buffer, means.device))
+  valid(BufferRange.offsetProblem(operation, buffer, offset, portableAlignment))
+  const bytes = size ?? buffer.size - offset
+  valid(BufferRange.lengthProblem(operation, buffer, offset, bytes, portableAlignment))
+  return { ...cutOf(operation, options, means), offset, size: bytes }
 }

@@ -16,6 +16,7 @@ import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { line } from "../../domain/arguments/Format.ts"
 import type * as HostData from "../../domain/data/HostData.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferPool from "../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
@@ -27,11 +28,10 @@ import * as Chunks from "./Chunks.ts"
 import { InOrder } from "./InOrder.ts"
 import * as StagingPool from "./StagingPool.ts"
 import {
-  cutOfThrough,
+  cutOf,
   type DownloadOptions,
   type Plan,
-  planOfDownload,
-  planOfUpload,
+  planOf,
   type ThroughOptions,
   type TransferOptions
 } from "./TransferOptions.ts"
@@ -141,7 +141,7 @@ const sendAll = <E, R>(
   Effect.scopedWith((scope) =>
     Effect.gen(function*() {
       const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
-      const plan = attempt(() => planOfUpload(operation, target, options, means))
+      const plan = attempt(() => planOf(operation, target, options, undefined, means))
       if (isGpuError(plan)) return yield* plan
       const { inFlight, size } = plan
       const chunkBytes = Math.min(plan.chunkBytes, Math.max(size, 4))
@@ -246,7 +246,7 @@ export const download: {
     Stream.unwrap(Effect.gen(function*() {
       const operation = "Transfers.download"
       const { status, ...means } = yield* meansOf([yield* StagingPool.StagingPool])
-      const plan = attempt(() => planOfDownload(operation, source, options, means))
+      const plan = attempt(() => planOf(operation, source, options, options?.size, means))
       if (isGpuError(plan)) return yield* plan
       const scope = yield* Effect.scope
       const chunks = InOrder.begin<Uint8Array<ArrayBuffer>, GpuError, Services>(
@@ -348,8 +348,10 @@ export const through: {
       const operation = "Transfers.through"
       const pools = [yield* BufferPool.BufferPool, yield* StagingPool.StagingPool]
       const { status, ...means } = yield* meansOf(pools)
-      const cut = attempt(() => cutOfThrough(operation, options, means))
+      const cut = attempt(() => cutOf(operation, options, means))
       if (isGpuError(cut)) return yield* cut
+      const reserve = MemoryLimit.resolve(operation, "reserve", { bytes: options?.reserve }, means.device)
+      if (isGpuError(reserve)) return yield* reserve
       // Scopes close in the reverse order: the fibers that use the stream end before the stream does.
       const ofStream = yield* Effect.flatMap(Effect.scope, Scope.fork)
       const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
@@ -358,7 +360,7 @@ export const through: {
         (uses) =>
           Chunks.forEach(operation, pieces, cut.chunkBytes, (chunk) =>
             uses.hand((taken) =>
-              reserving(operation, chunk.size, cut.reserve, useOn(operation, chunk, f, taken))
+              reserving(operation, chunk.size, reserve, useOn(operation, chunk, f, taken))
             )),
         { most: cut.inFlight, scope, status, uses: [] }
       )

@@ -51,23 +51,17 @@ class Generation<I, E> {
   /** The fiber that opens it. */
   opening: Fiber.Fiber<unknown, unknown> | undefined
   stopListening = (): void => {}
-  readonly #closed = Deferred.makeUnsafe<void>()
 
-  /** Closes it once; further calls wait for that. */
-  readonly close: Effect.Effect<void> = Effect.uninterruptible(Effect.suspend(() => {
-    if (this.isClosing) return Deferred.await(this.#closed)
+  /**
+   * Closes it once; further calls wait for that. Interrupts the opening first. A driver call under way ends before, so
+   * the device that it opens is in the scope.
+   */
+  readonly close: Effect.Effect<void> = Effect.uninterruptible(Effect.runSync(Effect.cached(Effect.suspend(() => {
     this.isClosing = true
     this.stopListening()
-    return Effect.ensuring(
-      Effect.andThen(this.#stopOpening, Scope.close(this.scope, Exit.void)),
-      Effect.sync(() => Deferred.doneUnsafe(this.#closed, Exit.void))
-    )
-  }))
-
-  /** Interrupts the opening. A driver call under way ends first, so the device that it opens is in the scope. */
-  get #stopOpening(): Effect.Effect<void> {
-    return this.opening === undefined ? Effect.void : Fiber.interrupt(this.opening)
-  }
+    const stopOpening = this.opening === undefined ? Effect.void : Fiber.interrupt(this.opening)
+    return Effect.andThen(stopOpening, Scope.close(this.scope, Exit.void))
+  }))))
 }
 
 /**
