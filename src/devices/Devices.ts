@@ -64,20 +64,18 @@ export type { TestDevice, TestDevices } from "./TestDevices.ts"
  * @category listing
  * @since 0.1.0
  */
-export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.flatMap(Backends, (all) => listOf(all))
+export const list: Effect.Effect<ReadonlyArray<ListedDevice>> = Effect.suspend(() => listFor(undefined))
 
-const listOf = (backends: ReadonlyArray<Backend>): Effect.Effect<ReadonlyArray<ListedDevice>> =>
-  Effect.map(
-    Effect.forEach(backends, (backend) =>
-      Effect.catch(backend.list, (error) =>
-        Effect.succeed([absentDevice(backend.name, undefined, whyOf(error))]))),
-    (listed) =>
-      listed.flat()
-  )
-
-/** The devices of some backends, without loading the drivers of the others. */
-const listFor = (selector: Pick<DeviceSelector.DeviceSelector, "some">): Effect.Effect<ReadonlyArray<ListedDevice>> =>
-  Effect.flatMap(Backends, (all) => listOf(all.filter(({ name }) => selector.some(({ backend }) => backend === name))))
+/** The devices of the selected backends, without loading the drivers of the others. */
+const listFor = (selector: DeviceSelector.DeviceSelector | undefined): Effect.Effect<ReadonlyArray<ListedDevice>> =>
+  Effect.flatMap(Backends, (all) => {
+    const asked = all.filter(({ name }) => selector?.some(({ backend }) => backend === name) ?? true)
+    const listed = Effect.forEach(
+      asked,
+      ({ list, name }) => Effect.catch(list, (error) => Effect.succeed([absentDevice(name, undefined, whyOf(error))]))
+    )
+    return Effect.map(listed, (listed) => listed.flat())
+  })
 
 const namesOf = (backends: ReadonlyArray<Backend>): ReadonlyArray<string> => backends.map(({ name }) => name)
 
@@ -214,7 +212,7 @@ export const layerPools = <R = never>(
       const given = LayerOptions.read(operation, schema, options)
       if (isGpuError(given)) return given
       const { byteGranular, kernelCacheCapacity, ...pools } = given
-      const names = backends.map(({ name }) => name)
+      const names = namesOf(backends)
       return OpenPools.make({
         operation,
         // The same selection is the same device, however its text is written.
@@ -342,11 +340,8 @@ const choiceOptions = Schema.Struct({
 })
 const defaultOptions = Schema.Struct({ ...OpenOptions.fields, ...choiceOptions.fields })
 
-const given = (selector: DeviceSelector.DeviceSelector, source: string): string =>
-  `"${line(DeviceSelector.format(selector))}", from ${source}`
-
 const hintOf = (selector: DeviceSelector.DeviceSelector, source: string): string =>
-  `The selection was ${given(selector, source)}. ${lookUp}`
+  `The selection was "${line(DeviceSelector.format(selector))}", from ${source}. ${lookUp}`
 
 /**
  * Which place chooses the device of {@link layerDefault}, and its selection; {@link selectDefault} returns the device.
@@ -375,13 +370,14 @@ export const choice = (options?: ChoiceOptions): Effect.Effect<Choice, GpuError>
 const chosen = (
   operation: string,
   backends: ReadonlyArray<string>,
-  options: ChoiceOptions
+  options: ChoiceOptions,
+  places = SelectionSources.forPrograms
 ): Effect.Effect<Choice, GpuError> => {
   const inCode = fromCode(operation, "code", options.selector, backends)
   const otherwise = fromCode(operation, "default", options.default, backends)
   if (inCode !== undefined) return Effect.succeed(inCode)
   return Effect.map(
-    SelectionSources.firstOf(operation, SelectionSources.forPrograms, hasNvidia, options, backends),
+    SelectionSources.firstOf(operation, places, hasNvidia, options, backends),
     (found) => found.selector === undefined ? otherwise ?? found : found
   )
 }
@@ -419,12 +415,12 @@ interface Candidates {
 type By = Pick<Choice, "selector" | "source">
 
 const candidatesOf = ({ selector, source }: By): Effect.Effect<Candidates> =>
-  selector === undefined ?
-    Effect.flatMap(Backends, (all) => Effect.map(listOf(all), (listed) => anyOf(all, listed))) :
+  Effect.flatMap(Backends, (all) =>
     Effect.map(listFor(selector), (listed) => {
+      if (selector === undefined) return anyOf(all, listed)
       const { devices, misses } = DeviceSelector.select(selector, listed)
       return { devices, leftOut: misses.map(triedOf), hint: hintOf(selector, source) }
-    })
+    }))
 
 /** All devices, ordered by their backends' ranks. */
 const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDevice>): Candidates => {
@@ -433,19 +429,13 @@ const anyOf = (backends: ReadonlyArray<Backend>, listed: ReadonlyArray<ListedDev
     return rank === undefined ? [] : [{ device, rank }]
   })
   const candidates = ranked.sort((one, other) => one.rank - other.rank).map(({ device }) => device)
-  const [usable, others] = [
-    candidates.filter(({ unusable }) => unusable === undefined),
-    candidates.filter(({ unusable }) => unusable !== undefined)
-  ]
-  const leftOut = others.map((entry) => ({
-    backend: entry.backend,
-    device: entry.device?.name ?? entry.platform?.name ?? "backend",
-    why: entry.unusable ?? ""
-  }))
+  const leftOut = candidates.flatMap(({ backend, device, platform, unusable: why }) =>
+    why === undefined ? [] : [{ backend, device: device?.name ?? platform?.name ?? "backend", why }]
+  )
   const hint =
     "No selection was made: GPU_POOL_DEVICE=host takes process memory, which is taken only when it is named. " +
     lookUp
-  return { devices: usable, leftOut, hint }
+  return { devices: candidates.filter(({ unusable }) => unusable === undefined), leftOut, hint }
 }
 
 /**
@@ -525,9 +515,9 @@ export const forTests = (
     if (isGpuError(read)) return yield* read
     const { selector, source } = yield* selectingStep(
       "Devices.forTests",
-      (_, backends) => testChoice(read.selector, backends)
+      (operation, backends) => chosen(operation, backends, { selector: read.selector }, SelectionSources.forTests)
     )
-    const listed = yield* selector === undefined ? list : listFor(selector)
+    const listed = yield* listFor(selector)
     const { devices, misses } = selector === undefined
       ? { devices: listed.filter(({ unusable }) => unusable === undefined), misses: [] }
       : DeviceSelector.select(selector, listed)
@@ -538,17 +528,6 @@ export const forTests = (
   }).pipe(
     Effect.catch(({ message }) => Effect.succeed({ source: "none", devices: [], problem: message }))
   )
-
-const testChoice = (
-  inCode: string | DeviceSelector.DeviceSelector | undefined,
-  backends: ReadonlyArray<string>
-): Effect.Effect<Pick<Choice, "selector" | "source">, GpuError> => {
-  if (inCode === undefined) {
-    return SelectionSources.firstOf("Devices.forTests", SelectionSources.forTests, Effect.succeed(true), {}, backends)
-  }
-  const selector = SelectorSyntax.from(inCode, "Devices.forTests", backends)
-  return isGpuError(selector) ? selector : Effect.succeed({ selector, source: "code" })
-}
 
 const testDevice = (device: ListedDevice, options: OpenOptions): Effect.Effect<TestDevice> =>
   Effect.map(layerOf(device, options), (layer) => ({ name: nameOf(device), platform: platformOf(device), layer }))
