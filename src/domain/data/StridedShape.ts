@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { formatted } from "../arguments/Format.ts"
+import { formatted, withArticle } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import * as WholeElements from "./WholeElements.ts"
 
@@ -75,13 +75,19 @@ export const within = (
   type: WholeElements.ElementClass,
   options: ShapeOptions
 ): StridedShape | GpuError => {
+  if (offset % type.BYTES_PER_ELEMENT !== 0) {
+    return invalidRequest(
+      operation,
+      `offset ${offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${withArticle(type.name)} element`,
+      "Start at a whole number of elements."
+    )
+  }
   const rest = size - offset
   const hint = "Pass a shape, or take a Uint8Array."
-  return WholeElements.offsetProblem(operation, offset, type) ??
-    (options.shape === undefined
-      ? WholeElements.problem(operation, rest, "up to the buffer's end", type, hint)
-      : undefined) ??
-    resolve(operation, options, Math.floor(rest / type.BYTES_PER_ELEMENT))
+  const problem = options.shape === undefined
+    ? WholeElements.problem(operation, rest, "up to the buffer's end", type, hint)
+    : undefined
+  return problem ?? resolve(operation, options, Math.floor(rest / type.BYTES_PER_ELEMENT))
 }
 
 const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArray<number> => {

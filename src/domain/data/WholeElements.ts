@@ -3,7 +3,6 @@
  *
  * @internal
  */
-import { withArticle } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /** A typed array class. */
@@ -23,15 +22,3 @@ export const problem = (
   bytes % BYTES_PER_ELEMENT === 0
     ? undefined
     : invalidRequest(operation, `the ${bytes} bytes ${place} are no whole number of ${name} elements`, hint)
-
-/** Why no element of a class can begin at an offset, or `undefined`. */
-export const offsetProblem = (
-  operation: string,
-  offset: number,
-  { BYTES_PER_ELEMENT, name }: ElementClass
-): GpuError | undefined =>
-  offset % BYTES_PER_ELEMENT === 0 ? undefined : invalidRequest(
-    operation,
-    `offset ${offset} is no multiple of the ${BYTES_PER_ELEMENT} bytes of ${withArticle(name)} element`,
-    "Start at a whole number of elements."
-  )

@@ -6,10 +6,10 @@
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import { withArticle } from "../../domain/arguments/Format.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as MemorySpan from "../../domain/data/MemorySpan.ts"
-import * as WholeElements from "../../domain/data/WholeElements.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type { BufferLike } from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import * as PrivateMapping from "../buffers/mapping/PrivateMapping.ts"
@@ -34,9 +34,14 @@ export const readView = <A extends Elements, B, E, R>(
   /** The offset must be a multiple of an element: drivers map memory in place, and typed arrays need alignment. */
   const check: Check = (operation) => {
     const part = asked(operation)
-    return part === undefined || isGpuError(part)
-      ? part
-      : WholeElements.offsetProblem(operation, part.offset, type) ?? part
+    if (part === undefined || isGpuError(part) || part.offset % type.BYTES_PER_ELEMENT === 0) return part
+    return invalidRequest(
+      operation,
+      `offset ${part.offset} is no multiple of the ${type.BYTES_PER_ELEMENT} bytes of ${
+        withArticle(type.name)
+      } element`,
+      "Start at a whole number of elements."
+    )
   }
   const begin = (
     mapping: ScopedMapping,
