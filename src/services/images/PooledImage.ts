@@ -4,10 +4,8 @@
  * @since 0.1.0
  */
 import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
-import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
-import * as Format from "../../domain/images/ImageFormat.ts"
-import type { ImageShape } from "../../domain/images/ImageShape.ts"
-import * as Shape from "../../domain/images/ImageShape.ts"
+import * as ImageFormat from "../../domain/images/ImageFormat.ts"
+import * as ImageShape from "../../domain/images/ImageShape.ts"
 import type * as ImageUsage from "../../domain/images/ImageUsage.ts"
 import * as ImageUsageRules from "../../domain/images/ImageUsageRules.ts"
 import type { DeviceImage } from "../device/DeviceImage.ts"
@@ -33,8 +31,8 @@ import { LeaseHolder } from "../lease/LeaseHolder.ts"
  * @since 0.1.0
  */
 export class PooledImage extends Lease<DeviceImage> implements LeaseHolder {
-  readonly shape: ImageShape
-  readonly format: ImageFormat
+  readonly shape: ImageShape.ImageShape
+  readonly format: ImageFormat.ImageFormat
   /** The requested usage; a pool that clears adds `copyDst` to its images. */
   readonly usage: ImageUsage.ImageUsage
 
@@ -62,7 +60,7 @@ export class PooledImage extends Lease<DeviceImage> implements LeaseHolder {
 
 showing<PooledImage>(({ ended, format, label, list, shape, size, usage }) =>
   inOneLine("PooledImage", label, [
-    `${Shape.format(shape)} of ${Format.format(format)}`,
+    `${ImageShape.format(shape)} of ${ImageFormat.format(format)}`,
     `${size} B`,
     ImageUsageRules.format(usage),
     state(ended, list?.owner.deviceInfo)

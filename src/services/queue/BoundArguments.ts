@@ -177,11 +177,12 @@ const bindVector = (
 ): VectorBinding | GpuError => {
   if (value === undefined) return missingProblem(argument, "a lease")
   const { buffer, offset } = viewOf(value as BufferLike.BufferLike | OffsetBuffer)
-  let memory: DeviceBuffer | undefined
-  try {
-    memory = BufferMemory.use(operation, buffer, device, BufferUsage.storage)
-  } catch {
-    return unusableProblem(argument, buffer, device)
+  const use = (operation: string) => attempt(() => BufferMemory.use(operation, buffer, device, BufferUsage.storage))
+  const memory = use(operation)
+  if (isGpuError(memory)) {
+    // The same problem with the argument's name, which is built only when the dispatch fails.
+    const named = use(`${operation}, argument "${argument.name}"`)
+    return isGpuError(named) ? named : memory
   }
   const { info } = device
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
@@ -189,17 +190,6 @@ const bindVector = (
   // No driver gets an empty buffer: one without an element can be bound only for 0 items.
   const bound = memory ?? new EmptyBuffer(info, buffer.usage, buffer.label)
   return originProblem(argument, bound) ?? { buffer: bound, size: buffer.size, offset }
-}
-
-/** The same problem with the argument's name, built only when the dispatch fails. */
-const unusableProblem = (
-  argument: VectorArg,
-  buffer: BufferLike.BufferLike,
-  device: BufferMemory.Device
-): GpuError => {
-  const named = `${operation}, argument "${argument.name}"`
-  const problem = attempt(() => BufferMemory.use(named, buffer, device, BufferUsage.storage))
-  return isGpuError(problem) ? problem : missingProblem(argument, "a lease")
 }
 
 /**

@@ -8,7 +8,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import * as BufferRange from "../../domain/data/BufferRange.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
@@ -72,7 +71,7 @@ export class CheckedQueue implements Service {
     this.#further = options.further
     this.#services = options.services
     const { copyRect, readRect, readRectInto, writeRect } = options.commands.map(({ RectangleCommands }) =>
-      new RectangleCommands(options.driver, this.#use, this.#alignment)
+      new RectangleCommands(options.driver, options.device)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])
     this.copyRect = copyRect
     this.writeRect = writeRect
@@ -82,7 +81,7 @@ export class CheckedQueue implements Service {
 
   readonly write: Service["write"] = (target, data, options) =>
     this.#pending.write("CommandQueue.write", (operation) => {
-      const memory = this.#use(operation, target, BufferUsage.copyDst, "write")
+      const memory = BufferMemory.use(operation, target, this.#device, BufferUsage.copyDst, "write")
       const bytes = valid(HostData.bytes(operation, data))
       const offset = options?.offset ?? 0
       valid(BufferRange.problem(operation, target, offset, bytes.byteLength, this.#alignment))
@@ -114,7 +113,7 @@ export class CheckedQueue implements Service {
     const operation = "CommandQueue.readInto"
     const bytes = this.#bytes(operation, () => {
       const offset = options?.offset ?? 0
-      const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
+      const memory = BufferMemory.use(operation, source, this.#device, BufferUsage.copySrc, "read")
       valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
       const view = HostData.bytes(operation, target, "target")
       return isGpuError(view) ? view : this.#part(operation, source, memory, offset, view.byteLength)
@@ -126,8 +125,8 @@ export class CheckedQueue implements Service {
     this.#pending.record("CommandQueue.copy", (operation) => {
       const sourceOffset = options?.sourceOffset ?? 0
       const targetOffset = options?.targetOffset ?? 0
-      const from = this.#use(operation, source, BufferUsage.copySrc)
-      const to = this.#use(operation, target, BufferUsage.copyDst)
+      const from = BufferMemory.use(operation, source, this.#device, BufferUsage.copySrc)
+      const to = BufferMemory.use(operation, target, this.#device, BufferUsage.copyDst)
       valid(BufferRange.offsetProblem(operation, source, sourceOffset, this.#alignment, "sourceOffset", "source"))
       valid(BufferRange.offsetProblem(operation, target, targetOffset, this.#alignment, "targetOffset", "target"))
       const bytes = options?.size ?? source.size - sourceOffset
@@ -142,7 +141,7 @@ export class CheckedQueue implements Service {
   readonly fill: Service["fill"] = (target, pattern, options) =>
     this.#pending.record("CommandQueue.fill", (operation) => {
       const offset = options?.offset ?? 0
-      const memory = this.#use(operation, target, BufferUsage.copyDst)
+      const memory = BufferMemory.use(operation, target, this.#device, BufferUsage.copyDst)
       valid(BufferRange.offsetProblem(operation, target, offset, this.#alignment))
       const bytes = options?.size ?? target.size - offset
       valid(BufferRange.lengthProblem(operation, target, offset, bytes, this.#alignment))
@@ -170,14 +169,6 @@ export class CheckedQueue implements Service {
 
   readonly on: Service["on"] = (effect) => Effect.provideContext(effect, this.#services())
 
-  /** The memory of a buffer for a command. */
-  readonly #use = (
-    operation: string,
-    buffer: BufferLike.BufferLike,
-    usage: number,
-    host?: BufferUsageRules.HostAccess
-  ): DeviceBuffer | undefined => BufferMemory.use(operation, buffer, this.#device, usage, host)
-
   /** Checks a read, and returns the bytes to read. */
   #asked<A extends ArrayBufferView>(
     operation: string,
@@ -186,7 +177,7 @@ export class CheckedQueue implements Service {
     options: ReadOptions | undefined
   ): StagingMemory.Part | GpuError | undefined {
     const offset = options?.offset ?? 0
-    const memory = this.#use(operation, source, BufferUsage.copySrc, "read")
+    const memory = BufferMemory.use(operation, source, this.#device, BufferUsage.copySrc, "read")
     valid(BufferRange.offsetProblem(operation, source, offset, this.#alignment))
     const bytes = readBytes(operation, source.size - offset, type, options?.length)
     return isGpuError(bytes) ? bytes : this.#part(operation, source, memory, offset, bytes)

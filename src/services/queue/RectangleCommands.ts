@@ -8,7 +8,7 @@ import * as Exit from "effect/Exit"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
-import type * as BufferRange from "../../domain/data/BufferRange.ts"
+import * as BufferRange from "../../domain/data/BufferRange.ts"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import * as Rectangle from "../../domain/data/Rectangle.ts"
@@ -16,31 +16,14 @@ import * as RectangleRows from "../../domain/data/RectangleRows.ts"
 import * as WholeElements from "../../domain/data/WholeElements.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
+import * as BufferMemory from "../buffers/BufferMemory.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
+import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Reading from "../device/Reading.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
-
-/** The memory of a buffer for a command. */
-type Use = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  usage: number,
-  host?: BufferUsageRules.HostAccess
-) => DeviceBuffer | undefined
-
-/** What a command needs of a buffer. */
-interface Need {
-  readonly usage: BufferUsage.BufferUsage
-  readonly host?: BufferUsageRules.HostAccess
-}
-
-const copiedFrom: Need = { usage: BufferUsage.copySrc }
-const copiedTo: Need = { usage: BufferUsage.copyDst }
-const written: Need = { usage: BufferUsage.copyDst, host: "write" }
-const readFrom: Need = { usage: BufferUsage.copySrc, host: "read" }
 
 /** A region and where it lies in a buffer, checked; no memory where there are no bytes to move. */
 interface Placed {
@@ -51,15 +34,15 @@ interface Placed {
 
 export class RectangleCommands {
   readonly #driver: QueueDriver["Service"]
-  readonly #use: Use
+  readonly #device: DeviceContext["Service"]
   readonly #pending: BytesInFlight
   readonly #alignment: BufferRange.Alignment
 
-  constructor(driver: QueueDriver["Service"], use: Use, alignment: BufferRange.Alignment) {
-    this.#alignment = alignment
+  constructor(driver: QueueDriver["Service"], device: DeviceContext["Service"]) {
     this.#driver = driver
+    this.#device = device
     this.#pending = BytesInFlight.of(driver)
-    this.#use = use
+    this.#alignment = BufferRange.alignmentOfCommands(device.info.limits)
   }
 
   readonly copyRect = (
@@ -69,8 +52,8 @@ export class RectangleCommands {
   ): Effect.Effect<void, GpuError> =>
     this.#pending.record("CommandQueue.copyRect", (operation) => {
       const region = options?.region
-      const from = this.#place(operation, "source", source, copiedFrom, region, options?.source)
-      const to = this.#place(operation, "target", target, copiedTo, region, options?.target)
+      const from = this.#place(operation, "source", source, BufferUsage.copySrc, region, options?.source)
+      const to = this.#place(operation, "target", target, BufferUsage.copyDst, region, options?.target)
       if (from.memory === undefined || to.memory === undefined) return Exit.void
       valid(BufferProblems.copyProblem(operation, from.memory, to.memory))
       const exit = this.#driver.copyRectUnsafe(from.extent, from.memory, from.place, to.memory, to.place)
@@ -83,7 +66,15 @@ export class RectangleCommands {
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
     this.#pending.write("CommandQueue.writeRect", (operation) => {
-      const to = this.#place(operation, "buffer", target, written, options?.region, options?.buffer)
+      const to = this.#place(
+        operation,
+        "buffer",
+        target,
+        BufferUsage.copyDst,
+        options?.region,
+        options?.buffer,
+        "write"
+      )
       const bytes = valid(HostData.bytes(operation, data))
       const from = valid(Rectangle.inHostMemory(operation, "host", options?.host, to.extent, bytes.byteLength))
       const { extent, memory, place } = to
@@ -101,7 +92,15 @@ export class RectangleCommands {
     options: Rectangle.ReadRectOptions
   ): Effect.Effect<A, GpuError> => {
     const rows = Reading.read("CommandQueue.readRect", (operation) => {
-      const from = this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+      const from = this.#place(
+        operation,
+        "buffer",
+        source,
+        BufferUsage.copySrc,
+        options?.region,
+        options?.buffer,
+        "read"
+      )
       const bytes = RectangleRows.byteLength(from.extent)
       const hint = "Read a Uint8Array, or a region of whole elements."
       return WholeElements.problem(operation, bytes, "of the region", type, hint) ?? this.#reading(from)
@@ -115,10 +114,15 @@ export class RectangleCommands {
     options: Rectangle.HostRectOptions
   ): Effect.Effect<void, GpuError> =>
     Reading.into("CommandQueue.readRectInto", {
-      source: (operation) => {
-        return this.#place(operation, "buffer", source, readFrom, options?.region, options?.buffer)
+      source: (operation) =>
+        this.#place(operation, "buffer", source, BufferUsage.copySrc, options?.region, options?.buffer, "read"),
+      target: (operation, { extent }) => {
+        const bytes = valid(HostData.bytes(operation, target, "target"))
+        return {
+          bytes,
+          place: valid(Rectangle.inHostMemory(operation, "host", options?.host, extent, bytes.byteLength))
+        }
       },
-      target: (operation, { extent }) => hostPlace(operation, target, options?.host, extent),
       begin: (from) => this.#reading(from),
       copy: ({ extent }, rows, to) =>
         RectangleRows.copyBytes(extent, rows, RectangleRows.packed(extent), to.bytes, to.place)
@@ -134,23 +138,14 @@ export class RectangleCommands {
     operation: string,
     name: string,
     buffer: BufferLike.BufferLike,
-    { host, usage }: Need,
+    usage: BufferUsage.BufferUsage,
     region: Rectangle.Region,
-    placement: Rectangle.Placement | undefined
+    placement: Rectangle.Placement | undefined,
+    host?: BufferUsageRules.HostAccess
   ): Placed {
-    const memory = this.#use(operation, buffer, usage, host)
+    const memory = BufferMemory.use(operation, buffer, this.#device, usage, host)
     const extent = valid(Rectangle.extentOf(operation, region, this.#alignment))
     const place = valid(Rectangle.inBuffer(operation, name, placement, extent, buffer.size, this.#alignment))
     return { extent, place, memory: RectangleRows.byteLength(extent) === 0 ? undefined : memory }
   }
-}
-
-const hostPlace = (
-  operation: string,
-  target: HostData.HostData,
-  placement: Rectangle.Placement | undefined,
-  extent: Rectangle.Extent
-): { readonly bytes: Uint8Array<ArrayBuffer>; readonly place: Rectangle.Place } => {
-  const bytes = valid(HostData.bytes(operation, target, "target"))
-  return { bytes, place: valid(Rectangle.inHostMemory(operation, "host", placement, extent, bytes.byteLength)) }
 }

@@ -8,8 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { inOneLine, showing, state } from "../../domain/arguments/Showing.ts"
-import { detachMemory } from "../../domain/data/DetachMemory.ts"
-import { lend } from "../../domain/data/DetachMemory.ts"
+import { detachMemory, lend } from "../../domain/data/DetachMemory.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import type { StridedShape } from "../../domain/data/StridedShape.ts"
@@ -173,15 +172,13 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     const { lease, shape, strides } = this
     const access = this.direction === "upload" ? "write" : "read"
     const mapped = Mapping.map(lease, this.type, { access, shape, strides })
-    return Effect.asVoid(
-      Effect.map(
-        Effect.provideContext(mapped, Context.add(this.#services, Scope.Scope, this.#scope)),
-        (array) => {
-          this.#first?.elements.endUnsafe("released")
-          this.#first = undefined
-          this.#mapped = array
-        }
-      )
+    return Effect.map(
+      Effect.provideContext(mapped, Context.add(this.#services, Scope.Scope, this.#scope)),
+      (array) => {
+        this.#first?.elements.endUnsafe("released")
+        this.#first = undefined
+        this.#mapped = array
+      }
     )
   }
 

@@ -261,11 +261,10 @@ const poolOf = (device: DeviceContext["Service"], driver: QueueDriver["Service"]
           return validated("StagingPool.allocate", (operation) => {
             const asked = askedOf(operation, shape, type, options)
             const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
-            return Effect.flatMap(leased, (lease) =>
-              Effect.onExit(
-                arrayOf(lease, asked),
-                (exit) => exit._tag === "Success" ? Effect.void : Effect.ignore(Lease.release(lease))
-              ))
+            return Effect.flatMap(
+              leased,
+              (lease) => Effect.onError(arrayOf(lease, asked), () => Effect.ignore(Lease.release(lease)))
+            )
           })
         },
         use: function use(shape, type, f, given) {
