@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import * as Argument from "../../src/domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../src/domain/arguments/KnownOptions.ts"
 import * as DType from "../../src/domain/data/DType.ts"
 import { invalidRequest, isGpuError } from "../../src/domain/GpuError.ts"
 import * as ImageElement from "../../src/domain/images/ImageElement.ts"
@@ -19,15 +20,15 @@ describe("arguments of operations", () => {
       }), RangeError)
   })
 
-  it("are options where they are left out or an object that is no list", () => {
+  it("are options where they are an object that is no list", () => {
     const known = new Set(["a", "b"])
-    for (const options of [undefined, {}, Object.create(null)]) {
-      strictEqual(Argument.optionsProblem("Op.run", options, known), undefined)
+    for (const options of [{}, Object.create(null)]) {
+      strictEqual(KnownOptions.problem("Op.run", options, known), undefined)
     }
     for (const options of [null, 7, "x", [], new Float32Array(2), () => 0]) {
-      assert.match(messageOf(Argument.optionsProblem("Op.run", options, known)), /^Op\.run: .* was given for options/)
+      assert.match(messageOf(KnownOptions.problem("Op.run", options, known)), /^Op\.run: .* was given for options/)
     }
-    assert.match(messageOf(Argument.optionsProblem("Op.run", { c: 1 }, known)), /^Op\.run: there is no option "c"/)
+    assert.match(messageOf(KnownOptions.problem("Op.run", { c: 1 }, known)), /^Op\.run: there is no option "c"/)
   })
 })
 

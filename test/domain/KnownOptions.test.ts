@@ -3,13 +3,7 @@ import { strictEqual } from "@effect/vitest/utils"
 import * as fc from "fast-check"
 import * as KnownOptions from "../../src/domain/arguments/KnownOptions.ts"
 
-interface Options {
-  readonly maxBytes?: number
-  readonly maxFraction?: number
-  readonly label?: string
-}
-
-const known = KnownOptions.of<Options>({ maxBytes: true, maxFraction: true, label: true })
+const known = new Set(["maxBytes", "maxFraction", "label"])
 
 const messageOf = (options: object): string | undefined => KnownOptions.problem("Pool.open", options, known)?.message
 

@@ -5,7 +5,6 @@
  */
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { formatted } from "./Format.ts"
-import * as KnownOptions from "./KnownOptions.ts"
 
 /** What `look` returns, or the error with which {@link valid} ended it. */
 export const attempt = <A>(look: () => A): A | GpuError => {
@@ -31,10 +30,3 @@ export const booleanProblem = (operation: string, name: string, value: unknown):
   value === undefined || typeof value === "boolean"
     ? undefined
     : invalidRequest(operation, `${name} ${formatted(value)} is no boolean`, "Pass true or false, or leave it out.")
-
-/** What is wrong with options, or `undefined`: they must be left out, or an object with known names only. */
-export const optionsProblem = (
-  operation: string,
-  value: unknown,
-  known: KnownOptions.KnownOptions
-): GpuError | undefined => value === undefined ? undefined : KnownOptions.problem(operation, value, known)

@@ -10,10 +10,6 @@ import { formatted } from "./Format.ts"
 /** The names of an options object, in the order in which messages list them. */
 export type KnownOptions = ReadonlySet<string>
 
-/** The names of the members of `O`, all of them and no others: the compiler refuses a list that differs. */
-export const of = <O extends object>(members: { readonly [Name in keyof O]-?: true }): KnownOptions =>
-  new Set(Object.keys(members))
-
 /**
  * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that
  * is `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. It throws when

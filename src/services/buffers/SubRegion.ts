@@ -167,7 +167,7 @@ const acquire = (
     (device) =>
       Effect.flatMap(QueueDriver, (driver) =>
         ScopedAttachment.acquire(operation, "buffer", (attachment) => {
-          const region = create({ operation, device, buffer, bounds, options })
+          const region = create(operation, device, buffer, bounds, options)
           if (Exit.isFailure(region)) return region
           const lease = leaseOf(buffer)
           if (lease !== undefined) leases.set(region.value, lease)
@@ -176,16 +176,14 @@ const acquire = (
         }))
   )
 
-interface Request {
-  readonly operation: string
-  readonly device: DeviceContext["Service"]
-  readonly buffer: BufferLike.BufferLike
-  /** Read only after the buffer is known to be a buffer. */
-  readonly bounds: () => Bounds
-  readonly options: Options | undefined
-}
-
-const create = ({ bounds, buffer, device, operation, options }: Request): Exit.Exit<DeviceBuffer, GpuError> => {
+/** The bounds are read only after the buffer is known to be a buffer. */
+const create = (
+  operation: string,
+  device: DeviceContext["Service"],
+  buffer: BufferLike.BufferLike,
+  bounds: () => Bounds,
+  options: Options | undefined
+): Exit.Exit<DeviceBuffer, GpuError> => {
   const memory = valid(BufferMemory.of(operation, buffer, device))
   const { offset = 0, size = buffer.size - offset } = bounds()
   const { label, usage = buffer.usage } = options ?? {}

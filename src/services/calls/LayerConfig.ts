@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { optionsProblem } from "../../domain/arguments/ArgumentProblem.ts"
+import * as KnownOptions from "../../domain/arguments/KnownOptions.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { validated } from "./Validated.ts"
@@ -65,7 +65,9 @@ const readConfig = <Options extends object>(
     const texts = Config.schema(LayerOptions.texts(schema), config)
     return Config.withDefault(texts, {}) as Config.Config<object> as Config.Config<Options>
   }
-  const problem = optionsProblem(operation, config, LayerOptions.namesOf(schema))
+  const problem = config === undefined
+    ? undefined
+    : KnownOptions.problem(operation, config, LayerOptions.namesOf(schema))
   if (problem !== undefined) return problem
   const entries = Object.entries(config ?? {})
   const values = entries.map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])

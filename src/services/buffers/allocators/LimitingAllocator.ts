@@ -115,21 +115,15 @@ export const layerConfig = (
 ): Layer.Layer<Allocator, GpuError | Config.ConfigError, Allocator | DeviceContext> =>
   layerOfConfig("LimitingAllocator.layerConfig", config, limitingOptions, layer)
 
-const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError =>
-  MemoryLimit.resolve(layerOperation, "maxBytes", given(options), info) ?? noLimit()
-
-const given = (options: LimitingOptions) => {
-  const { maxBytes: bytes, maxFraction: fraction } = valid(LayerOptions.read(layerOperation, limitingOptions, options))
-  return { bytes, fraction }
-}
-
 /** A forgotten limit or a missing setting must not mean "no limit". */
-const noLimit = (): GpuError =>
-  invalidRequest(
+const limitOf = (options: LimitingOptions, info: DeviceInfo): number | GpuError => {
+  const { maxBytes: bytes, maxFraction: fraction } = valid(LayerOptions.read(layerOperation, limitingOptions, options))
+  return MemoryLimit.resolve(layerOperation, "maxBytes", { bytes, fraction }, info) ?? invalidRequest(
     layerOperation,
     "no limit is given",
     "Pass maxBytes or maxFraction; maxBytes Infinity is no limit."
   )
+}
 
 const owner: LimitOwner = { kind: "allocator" }
 
