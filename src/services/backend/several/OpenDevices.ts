@@ -18,16 +18,14 @@ import * as Scope from "effect/Scope"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import { DeviceContext } from "../../device/DeviceContext.ts"
-import { closedError, Generations, type OpenedDevice, type Restore } from "../reconnecting/Generations.ts"
+import { closedError, Generations, type Plan as GenerationsPlan, type Restore } from "../reconnecting/Generations.ts"
 
-/** How a device is opened, and what runs when it is lost. Both run in the context of the layer. */
+/** How devices are opened, and how long they stay. */
 export interface Plan<I> {
   /** The name of the operation in errors. */
   readonly operation: string
   readonly idleTimeToLive: Duration.Duration
-  /** Opens a device in a scope, or fails and leaves nothing in it. */
-  readonly open: (name: string, scope: Scope.Scope) => Effect.Effect<OpenedDevice<I>, GpuError>
-  readonly onLost: (error: GpuError, name: string, generation: number) => Effect.Effect<void>
+  readonly of: (name: string) => GenerationsPlan<I, GpuError>
 }
 
 type Opened<I> = Generations<I, GpuError>
@@ -117,7 +115,7 @@ export class OpenDevices<I> {
 
 /** The generations of a name, until it is idle. */
 const entry = <I>(
-  { onLost, open, operation }: Plan<I>,
+  plan: Plan<I>,
   name: string,
   context: Context.Context<never>,
   named: Map<string, Opened<I>>
@@ -125,12 +123,7 @@ const entry = <I>(
   Effect.flatMap(Effect.scope, (scope) =>
     Effect.acquireRelease(
       Effect.sync(() => {
-        const plan = {
-          operation,
-          open: (scope: Scope.Scope) => open(name, scope),
-          onLost: (error: GpuError, generation: number) => onLost(error, name, generation)
-        }
-        const made = new Generations<I, GpuError>(plan, context, scope)
+        const made = new Generations(plan.of(name), context, scope)
         named.set(name, made)
         return made
       }),

@@ -243,16 +243,19 @@ export const make = Effect.fnUntraced(function*<I, R, R2>(
   const devices = yield* OpenDevices.make<I | Services>({
     operation,
     idleTimeToLive: Duration.fromInputUnsafe(idleTimeToLive),
-    open: (name, scope) =>
-      Effect.suspend(() => {
-        const layer = attempt(() => layerFor(name))
-        return isGpuError(layer) ? layer : openLayer(operation, layer, schedule, scope)
-      }).pipe(Effect.provideContext(context)),
-    onLost: (error, name, number) =>
-      Effect.provideContext(
-        observed(operation, `device ${formatted(name)}`, onLost && (() => onLost(error, name, number))),
-        context
-      )
+    of: (name) => ({
+      operation,
+      open: (scope) =>
+        Effect.suspend(() => {
+          const layer = attempt(() => layerFor(name))
+          return isGpuError(layer) ? layer : openLayer(operation, layer, schedule, scope)
+        }).pipe(Effect.provideContext(context)),
+      onLost: (error, number) =>
+        Effect.provideContext(
+          observed(operation, `device ${formatted(name)}`, onLost && (() => onLost(error, name, number))),
+          context
+        )
+    })
   })
   return poolsOf(devices, opener)
 })

@@ -227,11 +227,6 @@ const faultyOptions = Schema.Struct({
   )
 })
 
-const faultsOf = (options: FaultyOptions): Faults | GpuError => {
-  const read = LayerOptions.read("FaultyAllocator.layer", faultyOptions, options)
-  return isGpuError(read) ? read : read.faults ?? makeFaults()
-}
-
 const decorate = (inner: Allocator["Service"], faults: Faults): Allocator["Service"] => {
   const allocate: Allocator["Service"]["allocate"] = (bytes, options) => {
     const located = CallSite.locate(options, allocate)
@@ -288,8 +283,8 @@ export const layer = (
   options: FaultyOptions = {}
 ): Layer.Layer<Allocator | AllocatorFaults, GpuError, Allocator> =>
   Layer.fresh(Layer.effectContext(Effect.flatMap(Allocator, (inner) => {
-    const faults = faultsOf(options)
-    return isGpuError(faults)
-      ? faults
-      : Effect.succeed(Context.make(Allocator, decorate(inner, faults)).pipe(Context.add(AllocatorFaults, faults)))
+    const read = LayerOptions.read("FaultyAllocator.layer", faultyOptions, options)
+    if (isGpuError(read)) return read
+    const { faults = makeFaults() } = read
+    return Effect.succeed(Context.make(Allocator, decorate(inner, faults)).pipe(Context.add(AllocatorFaults, faults)))
   })))
