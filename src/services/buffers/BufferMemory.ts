@@ -7,7 +7,6 @@
  *
  * @internal
  */
-import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -49,14 +48,19 @@ export const some = (operation: string, buffer: BufferLike.BufferLike, device: D
 export const use = (
   operation: string,
   buffer: BufferLike.BufferLike,
-  device: Device,
+  { info, status }: Device,
   usage: number,
   host?: BufferUsageRules.HostAccess | undefined
 ): DeviceBuffer | undefined => {
-  const memory = valid(of(operation, buffer, device, usage, host))
+  // Each command calls this: a comparison with `undefined` costs less than finding out whether memory is an error.
+  const problem = status.error ?? BufferLike.problem(operation, buffer, info) ??
+    usageProblem(operation, buffer, usage, host)
+  if (problem !== undefined) throw problem
+  const memory = BufferLike.deviceBuffer(buffer)
   if (memory === undefined) return undefined
   const reads = usage === BufferUsage.copySrc
-  valid(MappedMemory.problem(operation, memory, reads, () => BufferProblems.named(buffer)))
+  const mapped = MappedMemory.problem(operation, memory, reads, () => BufferProblems.named(buffer))
+  if (mapped !== undefined) throw mapped
   return memory
 }
 

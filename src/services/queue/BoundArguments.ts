@@ -85,6 +85,7 @@ export const bind = (
   if (problem !== undefined) return problem
   const vectors: Array<VectorBinding> = []
   const scalars: Array<ValueType.HeldValue> = []
+  const memory: Array<DeviceBuffer | DeviceImage> = []
   for (const argument of kernel.args) {
     const value = args[argument.name]
     if (argument._tag === "ScalarArg") {
@@ -95,6 +96,7 @@ export const bind = (
       const bound = bindVector(argument, value, count, device)
       if (isGpuError(bound)) return bound
       vectors.push(bound)
+      memory.push(bound.buffer)
     }
   }
   const bound = shape.hasImages
@@ -102,7 +104,8 @@ export const bind = (
     : ImageArguments.none
   if (isGpuError(bound)) return bound
   const { images, samplers } = bound
-  return aliasProblem(shape.memory, [...vectors.map(({ buffer }) => buffer), ...images]) ??
+  if (shape.hasImages) memory.push(...images)
+  return aliasProblem(shape.memory, memory) ??
     itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
 }
 
@@ -177,12 +180,15 @@ const bindVector = (
 ): VectorBinding | GpuError => {
   if (value === undefined) return missingProblem(argument, "a lease")
   const { buffer, offset } = viewOf(value as BufferLike.BufferLike | OffsetBuffer)
-  const use = (operation: string) => attempt(() => BufferMemory.use(operation, buffer, device, BufferUsage.storage))
-  const memory = use(operation)
-  if (isGpuError(memory)) {
+  let memory: DeviceBuffer | undefined
+  try {
+    memory = BufferMemory.use(operation, buffer, device, BufferUsage.storage)
+  } catch (thrown) {
     // The same problem with the argument's name, which is built only when the dispatch fails.
-    const named = use(`${operation}, argument "${argument.name}"`)
-    return isGpuError(named) ? named : memory
+    const named = `${operation}, argument "${argument.name}"`
+    const problem = attempt(() => BufferMemory.use(named, buffer, device, BufferUsage.storage))
+    if (isGpuError(problem)) return problem
+    throw thrown
   }
   const { info } = device
   const problem = accessProblem(argument, buffer) ?? sizeProblem(argument, buffer, offset, count, info)
