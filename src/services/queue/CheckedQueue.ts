@@ -12,7 +12,7 @@ import * as BufferRange from "../../domain/data/BufferRange.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import type { ElementType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
-import * as WholeElements from "../../domain/data/WholeElements.ts"
+import type * as WholeElements from "../../domain/data/WholeElements.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -219,8 +219,11 @@ const readBytes = (
 ): number | GpuError => {
   const itemSize = type.BYTES_PER_ELEMENT
   if (length === undefined) {
-    const hint = "Pass length, in elements, or read a Uint8Array."
-    return WholeElements.problem(operation, rest, "up to the buffer's end", type, hint) ?? rest
+    return rest % itemSize === 0 ? rest : invalidRequest(
+      operation,
+      `the ${rest} bytes up to the buffer's end are no whole number of ${type.name} elements`,
+      "Pass length, in elements, or read a Uint8Array."
+    )
   }
   return Number.isSafeInteger(length) && length >= 0 ? length * itemSize : invalidRequest(
     operation,
