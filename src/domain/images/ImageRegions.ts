@@ -4,19 +4,11 @@
  * @internal
  */
 import { formatted } from "../arguments/Format.ts"
-import {
-  elements,
-  extent,
-  format,
-  type ImageKind,
-  type ImageRegion,
-  type ImageShape,
-  type RegionOptions
-} from "./ImageShape.ts"
+import * as ImageShape from "./ImageShape.ts"
 
 type Dimension = "width" | "height" | "depth" | "layers"
 
-const dimensionsOf: { readonly [K in ImageKind]: ReadonlyArray<Dimension> } = {
+const dimensionsOf: { readonly [K in ImageShape.ImageKind]: ReadonlyArray<Dimension> } = {
   "1d": ["width"],
   "1dArray": ["width", "layers"],
   "1dBuffer": ["width"],
@@ -30,7 +22,7 @@ const allDimensions: ReadonlyArray<Dimension> = ["width", "height", "depth", "la
 /**
  * What is wrong with a shape by itself, or `undefined`.
  */
-export const problem = (shape: ImageShape): string | undefined => {
+export const problem = (shape: ImageShape.ImageShape): string | undefined => {
   const { kind } = shape
   for (const dimension of allDimensions) {
     const length = shape[dimension]
@@ -41,15 +33,17 @@ export const problem = (shape: ImageShape): string | undefined => {
       return `${dimension} ${length} is more than a ${kind} image has, which is 1`
     }
   }
-  return Number.isSafeInteger(elements(shape)) ? undefined : `${format(shape)} has too many elements to count`
+  return Number.isSafeInteger(ImageShape.elements(shape))
+    ? undefined
+    : `${ImageShape.format(shape)} has too many elements to count`
 }
 
 /**
  * The dimension of a shape that is beyond the largest, with both lengths, or `undefined`.
  */
 export const beyond = (
-  shape: ImageShape,
-  largest: Omit<ImageShape, "kind">
+  shape: ImageShape.ImageShape,
+  largest: Omit<ImageShape.ImageShape, "kind">
 ): { readonly dimension: Dimension; readonly length: number; readonly most: number } | undefined => {
   const dimension = allDimensions.find((dimension) => shape[dimension] > largest[dimension])
   return dimension === undefined
@@ -64,20 +58,25 @@ const isCount = (value: number): boolean => Number.isSafeInteger(value) && value
 /**
  * The region that the options name within the shape, or what is wrong with it.
  */
-export const region = (shape: ImageShape, options: RegionOptions | undefined): ImageRegion | string => {
-  const most = extent(shape)
+export const region = (
+  shape: ImageShape.ImageShape,
+  options: ImageShape.RegionOptions | undefined
+): ImageShape.ImageRegion | string => {
+  const most = ImageShape.extent(shape)
   const { extent: given, origin } = options ?? {}
   const start = triple("origin", origin ?? [], 0)
   if (typeof start === "string") return start
   for (const [at, axis] of axes.entries()) {
-    if (start[at]! > most[at]!) return `the origin's ${axis} ${start[at]} is outside the image of ${format(shape)}`
+    if (start[at]! > most[at]!) {
+      return `the origin's ${axis} ${start[at]} is outside the image of ${ImageShape.format(shape)}`
+    }
   }
   const rest = [most[0] - start[0], most[1] - start[1], most[2] - start[2]] as const
   const lengths = triple("extent", given ?? rest, 1)
   if (typeof lengths === "string") return lengths
   for (const [at, axis] of axes.entries()) {
     if (lengths[at]! > rest[at]!) {
-      return `${axis} ${start[at]} to ${start[at]! + lengths[at]!} is outside the image of ${format(shape)}`
+      return `${axis} ${start[at]} to ${start[at]! + lengths[at]!} is outside the image of ${ImageShape.format(shape)}`
     }
   }
   return { origin: start, extent: lengths }
