@@ -64,36 +64,20 @@ export class PoolBins<B, F> {
   /** The smallest bin of a family that holds a block and is no smaller than `size`. */
   smallestOfFamily(family: F, size: number): Bin<B, F> | undefined {
     const index = this.indexOf(family)
-    if (index === undefined) return undefined
-    let bin = index.atLeast(size)
-    while (isEmptied(bin)) {
-      this.unmark(bin)
-      bin = index.atLeast(size)
-    }
-    return bin
+    return index && this.filled(() => index.atLeast(size))
   }
 
   /** The largest bin of a family that holds a block and is smaller than `size`. */
   largestOfFamilyBelow(family: F, size: number): Bin<B, F> | undefined {
     const index = this.indexOf(family)
-    if (index === undefined) return undefined
-    let bin = index.below(size)
-    while (isEmptied(bin)) {
-      this.unmark(bin)
-      bin = index.below(size)
-    }
-    return bin
+    return index && this.filled(() => index.below(size))
   }
 
   /** A bin that holds a block, of the families for which `isMeant` holds. */
   anyOf(isMeant: (family: F) => boolean): Bin<B, F> | undefined {
     for (const [family, index] of this.families) {
       if (!isMeant(family)) continue
-      let bin = index.largest()
-      while (isEmptied(bin)) {
-        this.unmark(bin)
-        bin = index.largest()
-      }
+      const bin = this.filled(() => index.largest())
       if (bin !== undefined) return bin
     }
     return undefined
@@ -147,6 +131,16 @@ export class PoolBins<B, F> {
     if (bin.index.isEmpty) this.dropFamily(bin.family)
     bin.row.bins--
     if (bin.row.bins === 0) this.rows.remove(bin.row)
+  }
+
+  /** The first marked bin that holds a block. Empty bins on the way are unmarked. */
+  private filled(first: () => Bin<B, F> | undefined): Bin<B, F> | undefined {
+    let bin = first()
+    while (isEmptied(bin)) {
+      this.unmark(bin)
+      bin = first()
+    }
+    return bin
   }
 
   private unmark(bin: Bin<B, F>): void {

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Iterable from "effect/Iterable"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
@@ -80,9 +81,7 @@ const isRecord = (value: object): boolean => {
  * @since 0.1.0
  */
 export const leases = (value: unknown): ReadonlySet<Lease> => {
-  const walk = new Walk(value)
-  while (!walk.advance(Infinity)) continue
-  return leasesOf(walk.holders)
+  return leasesOf(Iterable.filter(walk(value), (holder) => holder !== undefined))
 }
 
 /**
@@ -109,50 +108,30 @@ const perTurn = 65_536
  */
 export const holders = (operation: string, value: unknown): Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> =>
   Effect.suspend(() => {
-    const walk = new Walk(value)
-    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = validated(
-      operation,
-      () => walk.advance(perTurn) ? Effect.succeed(walk.holders) : Effect.andThen(Effect.yieldNow, turn)
-    )
+    const found: Array<LeaseHolder> = []
+    const steps = walk(value)
+    const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = validated(operation, () => {
+      for (let left = perTurn; left > 0; left--) {
+        const { done, value: holder } = steps.next()
+        if (done === true) return Effect.succeed(found)
+        if (holder !== undefined) found.push(holder)
+      }
+      return Effect.andThen(Effect.yieldNow, turn)
+    })
     return turn
   })
 
-/** The state of a walk through tuples, arrays and records. Values without leases, as numbers, are skipped. */
-class Walk {
-  readonly holders: Array<LeaseHolder> = []
-  readonly #seen = new Set<object>()
-  readonly #pending: Array<object> = []
-  /** The list that the walk is in, and the position. */
-  #list: ReadonlyArray<unknown>
-  #at = 0
-
-  constructor(value: unknown) {
-    this.#list = [value]
-  }
-
-  /** Visits so many elements. Returns whether those were all. */
-  advance(elements: number): boolean {
-    for (let left = elements; left > 0; left--) {
-      if (this.#at < this.#list.length) this.#add(this.#list[this.#at++])
-      else {
-        const next = this.#pending.pop()
-        if (next === undefined) return true
-        this.#enter(next)
-      }
+/** Visits a value, and the elements of tuples, arrays and records in it. Yields at each: its holder, or undefined. */
+function* walk(value: unknown): Generator<LeaseHolder | undefined, void> {
+  const seen = new Set<object>()
+  const pending: Array<object> = [[value]]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    for (const element of Array.isArray(next) ? next : Object.values(next)) {
+      const isNew = typeof element === "object" && element !== null && !seen.has(element)
+      if (isNew) seen.add(element)
+      if (isNew && !isHolder(element) && (Array.isArray(element) || isRecord(element))) pending.push(element)
+      yield isNew && isHolder(element) ? element : undefined
     }
-    return false
-  }
-
-  #add(value: unknown): void {
-    if (typeof value !== "object" || value === null || this.#seen.has(value)) return
-    this.#seen.add(value)
-    if (isHolder(value)) this.holders.push(value)
-    else if (Array.isArray(value) || isRecord(value)) this.#pending.push(value)
-  }
-
-  #enter(value: object): void {
-    this.#list = Array.isArray(value) ? value : Object.values(value)
-    this.#at = 0
   }
 }
 

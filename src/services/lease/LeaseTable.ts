@@ -3,12 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import type { Holder, OutOfMemory, Released } from "../../domain/GpuError.ts"
+import type { Holder, Released } from "../../domain/GpuError.ts"
 import { holderGroups } from "../../domain/pool/HolderSums.ts"
 import { Largest } from "../../domain/pool/Largest.ts"
+import type { Evidence } from "../../domain/pool/machine/PoolState.ts"
 import type { Queue, Request, RequestOwner } from "../../domain/pool/machine/Request.ts"
 import type { ChargedBudget } from "../../domain/pool/machine/Reservation.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
@@ -33,8 +35,8 @@ export class LeaseList implements OwningList, RequestOwner {
   isKept = false
   /** The lease that was granted last, chained to the others through `previousInList`. */
   last: Lease | undefined = undefined
-  /** The request for one of its leases that began to wait last, chained to the others through `previousOfOwner`. */
-  #lastAwaiting: Request | undefined = undefined
+  /** The requests for its leases that wait, once there was one. */
+  #awaiting: Set<Request> | undefined = undefined
   readonly #table: LeaseTable
   /** The state of a scope whose only finalizer is this list's. */
   #state: Scope.State.Open
@@ -104,26 +106,20 @@ export class LeaseList implements OwningList, RequestOwner {
   }
 
   addAwaiting(request: Request): void {
-    request.previousOfOwner = this.#lastAwaiting
-    if (this.#lastAwaiting !== undefined) this.#lastAwaiting.nextOfOwner = request
-    this.#lastAwaiting = request
+    this.#awaiting ??= new Set()
+    this.#awaiting.add(request)
   }
 
   removeAwaiting(request: Request): void {
-    const { nextOfOwner: next, previousOfOwner: previous } = request
-    if (next === undefined) this.#lastAwaiting = previous
-    else next.previousOfOwner = previous
-    if (previous !== undefined) previous.nextOfOwner = next
-    request.previousOfOwner = undefined
-    request.nextOfOwner = undefined
+    this.#awaiting?.delete(request)
   }
 
   #endAwaiting(): Iterable<Queue> {
-    if (this.#lastAwaiting === undefined) return noQueues
+    if (this.#awaiting === undefined || this.#awaiting.size === 0) return noQueues
     const queues = new Set<Queue>()
-    for (let last = this.#lastAwaiting; last !== undefined; last = this.#lastAwaiting) {
-      queues.add(last.queue!)
-      this.owner.inputs.scopeClosed(last)
+    for (const request of Arr.reverse(this.#awaiting)) {
+      queues.add(request.queue!)
+      this.owner.inputs.scopeClosed(request)
     }
     return queues
   }
@@ -140,8 +136,6 @@ export class LeaseList implements OwningList, RequestOwner {
 }
 
 const always = (): boolean => true
-
-type Evidence = Pick<OutOfMemory, "holderGroups" | "holders">
 
 /** How many holders and groups an out-of-memory error lists. */
 const mostHolders = 3
@@ -201,18 +195,20 @@ export class LeaseTable {
     for (const list of this.#openLists()) list.endAll(why, isMeant)
   }
 
-  /** All live leases. */
-  live(): Array<Lease> {
-    const live: Array<Lease> = []
-    this.#forEach(undefined, (lease) => live.push(lease))
-    return live
+  /** The live leases, or those of them that are charged to a budget. */
+  *live(budget?: ChargedBudget): Generator<Lease, void> {
+    for (const list of this.#openLists()) {
+      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
+        if (budget === undefined || lease.account?.budgets.includes(budget) === true) yield lease
+      }
+    }
   }
 
   /** The largest live leases, or those of them that are charged to a budget. */
   largestHolders(count: number, budget?: ChargedBudget): ReadonlyArray<Holder> {
     // A lease of 0 bytes has no memory.
     const largest = new Largest<Lease>(count, ({ size }) => size)
-    this.#forEach(budget, (lease) => largest.add(lease))
+    for (const lease of this.live(budget)) largest.add(lease)
     return largest.sorted().map((lease) => {
       const { capacity, label, sequence, size } = lease
       const callSite = CallSite.of(lease)
@@ -229,24 +225,12 @@ export class LeaseTable {
     const { granted } = this.order
     const known = this.#evidence.get(budget ?? this)
     if (known !== undefined && known.granted === granted && known.gone === gone) return known.evidence
-    const groups = holderGroups(
-      (add) =>
-        this.#forEach(budget, (lease) => {
-          if (lease.size > 0) add(lease.label, CallSite.of(lease), lease.size)
-        }),
-      mostGroups
-    )
+    const groups = holderGroups((add) => {
+      for (const lease of this.live(budget)) if (lease.size > 0) add(lease.label, CallSite.of(lease), lease.size)
+    }, mostGroups)
     const evidence = { holders: this.largestHolders(mostHolders, budget), holderGroups: groups }
     this.#evidence.set(budget ?? this, { granted, gone, evidence })
     return evidence
-  }
-
-  #forEach(budget: ChargedBudget | undefined, f: (lease: Lease) => void): void {
-    for (const list of this.#openLists()) {
-      for (let lease = list.last; lease !== undefined; lease = lease.previousInList) {
-        if (budget === undefined || lease.account?.budgets.includes(budget) === true) f(lease)
-      }
-    }
   }
 
   /**

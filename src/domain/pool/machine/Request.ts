@@ -331,8 +331,6 @@ export abstract class Request implements Asking {
   inQueue = false
   previous: Request | undefined = undefined
   next: Request | undefined = undefined
-  previousOfOwner: Request | undefined = undefined
-  nextOfOwner: Request | undefined = undefined
   /** Its position in the order in which requests came to wait. */
   arrival = 0
   /** How often later requests have bypassed it, those that try to now included. */
