@@ -87,22 +87,20 @@ export const formatted = (value: unknown): string => {
 }
 
 /** The message of a caught error, or the other value that was thrown; reading it may throw. */
-export const messageOf = (thrown: unknown): string => {
+export const messageOf = (thrown: unknown): string =>
+  readable(() => thrown instanceof Error ? String(thrown.message) : formatted(thrown))
+
+const readable = (read: () => string): string => {
   try {
-    return thrown instanceof Error ? String(thrown.message) : formatted(thrown)
+    return read()
   } catch {
     return "something that cannot be read"
   }
 }
 
 /** A thrown value or a failure, on one line; it may be no error, and reading it may throw. */
-export const thrownText = (thrown: unknown): string => {
-  try {
-    return thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : formatted(thrown)
-  } catch {
-    return "something that cannot be read"
-  }
-}
+export const thrownText = (thrown: unknown): string =>
+  readable(() => thrown instanceof Error ? line(`${thrown.name}: ${thrown.message}`, 400) : formatted(thrown))
 
 /** The innermost frame of a stack, in V8's format or that of other engines. */
 const innermost = /^\s+at (?:.*\()?(.+?:\d+:\d+)\)?$|^[^@\n]*@(.+?:\d+:\d+)$/m

@@ -31,14 +31,8 @@ export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
  */
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
-    limitProblem(
-      kernel,
-      info,
-      "maxVectorArguments",
-      kernel.args.filter(({ _tag }) => _tag === "VectorArg").length,
-      "vectors"
-    ) ??
-    limitProblem(kernel, info, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
+    limitProblem(kernel, info, info.limits, "maxVectorArguments", vectorsOf(kernel), "vectors") ??
+    limitProblem(kernel, info, info.limits, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
     imagesProblem(kernel, info)
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
@@ -86,10 +80,13 @@ const where = (dtype: DType.DType): string => {
   return ", or a device that has it"
 }
 
-const limitProblem = (
+const vectorsOf = ({ args }: Kernel): number => args.filter(({ _tag }) => _tag === "VectorArg").length
+
+const limitProblem = <Name extends string>(
   kernel: Kernel,
-  { limits, name }: DeviceInfo,
-  limitName: "maxVectorArguments" | "maxWorkgroupSize",
+  { name }: DeviceInfo,
+  limits: { readonly [L in Name]: number },
+  limitName: Name,
   requested: number,
   unit: string
 ): GpuError | undefined =>
@@ -109,20 +106,18 @@ const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument)
 }
 
 /** How many images and samplers it takes; a device may have none at all. */
-const imagesProblem = (kernel: Kernel, { backend, limits, name }: DeviceInfo): GpuError | undefined => {
+const imagesProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
   if (kernel.args.every(isNumeric)) return undefined
-  const operation = operationOf(kernel)
-  const { images } = limits
+  const { backend, limits: { images }, name } = info
   if (images === undefined) {
     const hint = "Use buffers, or a device that has images."
-    return unsupported(operation, backend, `images in kernels on ${name}`, hint)
+    return unsupported(operationOf(kernel), backend, `images in kernels on ${name}`, hint)
   }
   for (const limitName of Object.keys(imageUses) as Array<keyof ImageLimits>) {
     const requested = kernel.args.filter(imageUses[limitName]).length
-    const limit = images[limitName]
     const unit = limitName === "maxSamplers" ? "samplers" : "images"
-    const owner = { kind: "device", name } as const
-    if (requested > limit) return limitExceeded({ operation, requested, limitName, limit, unit, owner })
+    const problem = limitProblem(kernel, info, images, limitName, requested, unit)
+    if (problem !== undefined) return problem
   }
   return undefined
 }

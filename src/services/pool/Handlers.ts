@@ -53,16 +53,11 @@ export type Handler = (need: Need) => Effect.Effect<boolean, GpuError>
  * @category models
  * @since 0.1.0
  */
-export class HandlerRun {
+export interface HandlerRun {
   /** True once the handlers have ended: a fiber that outlives them no longer counts as a handler. */
-  isOver = false
+  isOver: boolean
   readonly pool: object
   readonly outer: HandlerRun | undefined
-
-  constructor(pool: object, outer: HandlerRun | undefined) {
-    this.pool = pool
-    this.outer = outer
-  }
 }
 
 /**
@@ -128,7 +123,7 @@ export class Handlers {
 
   #asRun<A>(effect: Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError> {
     return Effect.withFiber((fiber) => {
-      const run = new HandlerRun(this.#pool, fiber.getRef(InHandler))
+      const run: HandlerRun = { isOver: false, pool: this.#pool, outer: fiber.getRef(InHandler) }
       return Effect.onExitPrimitive(Effect.provideService(effect, InHandler, run), () => {
         run.isOver = true
         return undefined
