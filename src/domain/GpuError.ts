@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { line, lines, list, shownBytes } from "./arguments/Format.ts"
 import * as DriverHint from "./device/DriverHint.ts"
 import { describe } from "./ErrorStack.ts"
-import type { HolderGroup } from "./pool/HolderSums.ts"
+import { HolderGroup } from "./pool/HolderSums.ts"
 
 const TypeId = "~effect-gpu-pool/GpuError"
 
@@ -40,13 +40,6 @@ const holder = Schema.Struct({
   age: number,
   /** Where in the program it was asked for, in `CallSite.track`. */
   callSite: Schema.optional(Schema.String)
-})
-
-const holderGroup: Schema.Codec<HolderGroup> = Schema.Struct({
-  label: text,
-  callSite: text,
-  leases: number,
-  bytes: number
 })
 
 const groupText = ({ bytes, callSite, label, leases }: HolderGroup): string =>
@@ -160,7 +153,7 @@ export class OutOfMemory
     /** The largest active leases, at most three, largest first. */
     holders: Schema.Array(holder),
     /** All active leases summed by label and call site: the five groups with the most bytes, from the most. */
-    holderGroups: Schema.Array(holderGroup)
+    holderGroups: Schema.Array(HolderGroup)
   })
 {
   get isRetryable(): boolean {

@@ -6,6 +6,7 @@
  */
 import * as Result from "effect/Result"
 import { list } from "../arguments/Format.ts"
+import { packedStrides } from "../data/StridedShape.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 
 /**
@@ -62,13 +63,6 @@ const problemOf = (
     `axis ${axis} has ${shape[axis]} elements and is stored with ${storedShape[axis]}`,
     "Store at least as many as are used."
   )
-}
-
-/** Elements between two neighbours, by axis, with the last axis varying fastest. */
-const stridesOf = (shape: ReadonlyArray<number>): ReadonlyArray<number> => {
-  const strides = shape.map(() => 1)
-  for (let axis = shape.length - 2; axis >= 0; axis--) strides[axis] = strides[axis + 1]! * shape[axis + 1]!
-  return strides
 }
 
 /**
@@ -140,7 +134,7 @@ export const conflicts = (
   if (problem !== undefined) return Result.fail(problem)
   if (banks.banks === undefined) return Result.succeed({ multiplicity: 1, axis: undefined })
   const count = banks.banks
-  const strides = stridesOf(storedShape)
+  const strides = packedStrides(storedShape, "C")
   const hits = shape.map((_, axis) => mostHits(banks, count, itemSize, (item) => placeOf(item, axis, shape, strides)))
   const multiplicity = Math.max(...hits)
   return Result.succeed({ multiplicity, axis: multiplicity === 1 ? undefined : hits.indexOf(multiplicity) })

@@ -90,7 +90,8 @@ export const within = (
   return problem ?? resolve(operation, options, Math.floor(rest / type.BYTES_PER_ELEMENT))
 }
 
-const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArray<number> => {
+/** The strides of elements that follow each other. @internal */
+export const packedStrides = (shape: ReadonlyArray<number>, order: Order): ReadonlyArray<number> => {
   const strides = shape.slice()
   let stride = 1
   for (let step = 0; step < shape.length; step++) {

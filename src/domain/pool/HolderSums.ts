@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Schema from "effect/Schema"
 import { Largest } from "./Largest.ts"
 
 /**
@@ -11,16 +12,24 @@ import { Largest } from "./Largest.ts"
  * @category models
  * @since 0.1.0
  */
-export interface HolderGroup {
+export interface HolderGroup extends Schema.Schema.Type<typeof HolderGroup> {}
+
+/**
+ * Of {@link HolderGroup}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const HolderGroup = Schema.Struct({
   /** The label given at `allocate`, or `undefined`. */
-  readonly label: string | undefined
+  label: Schema.UndefinedOr(Schema.String),
   /** Where the program requested them, within `CallSite.track`; `undefined` outside of it. */
-  readonly callSite: string | undefined
+  callSite: Schema.UndefinedOr(Schema.String),
   /** How many leases. */
-  readonly leases: number
+  leases: Schema.Number,
   /** The bytes that they asked for, together. */
-  readonly bytes: number
-}
+  bytes: Schema.Number
+})
 
 type Text = string | undefined
 

@@ -26,18 +26,6 @@ import { endingOf, perform, run } from "./RequestRun.ts"
 /** How many leases of an `allocateAll` may be hits in one step. For more, their bytes are reserved first. */
 const mostHitTogether = 16
 
-/** Leases that a program gets all or none of. */
-interface WantedTogether<W, L> {
-  /** The list that will own them. */
-  readonly list: LeaseList
-  readonly fiber: AnyFiber
-  readonly wants: ReadonlyArray<Want<W>>
-  readonly label: string | undefined
-  readonly options: RequestOptions | undefined
-  /** Each lease is added in the step that grants it. */
-  readonly granted: Array<L>
-}
-
 export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends PoolRequests<W, V, L> {
   /** Requests of the same pool under other terms: those of a budget or of a reservation. */
   under(terms: Partial<Terms>, budget: Budget | undefined = this.budget): JointRequests<W, V, L> {
@@ -153,6 +141,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     )
   }
 
+  /** Adds each lease to `granted` in the step that grants it; `list` owns it. */
   #acquireAll(
     list: LeaseList,
     fiber: AnyFiber,
@@ -167,14 +156,8 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
       if (problem !== undefined) return problem
       bytes += this.source.exactSize(size)
     }
-    const together = { list, fiber, wants, label, options, granted }
-    return this.#areHeld(wants) ? this.#hitAll(together) : this.#reserveAll(together, bytes)
-  }
-
-  /** Several hits, in one step. */
-  #hitAll(
-    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>
-  ): Effect.Effect<ReadonlyArray<L>, GpuError> {
+    if (!this.#areHeld(wants)) return this.#reserveAll(list, fiber, wants, { ...options, label }, bytes, granted)
+    // Several hits, in one step.
     const where = `${this.source.service}.allocateAll`
     const waitPolicy = this.waitPolicyOf(where, options)
     if (isGpuError(waitPolicy)) return waitPolicy
@@ -189,11 +172,16 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
 
   /** Reserves the bytes of all leases before it acquires the first. */
   #reserveAll(
-    { fiber, granted, label, list, options, wants }: WantedTogether<W, L>,
-    bytes: number
+    list: LeaseList,
+    fiber: AnyFiber,
+    wants: ReadonlyArray<Want<W>>,
+    options: RequestOptions,
+    bytes: number,
+    granted: Array<L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const asks = this.#reservationOf(this.source, fiber, { label })
-    const request = this.#reservation(`${this.source.service}.allocateAll`, asks, fiber, bytes, { ...options, label })
+    const { callSite, label } = options
+    const asks = this.#reservationOf(this.source, fiber, options)
+    const request = this.#reservation(`${this.source.service}.allocateAll`, asks, fiber, bytes, options)
     if (!(request instanceof LeaseRequest)) return request
     const requests = this.under({
       from: asks,
@@ -203,7 +191,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     const attempt = Effect.suspend(() =>
       Effect.forEach(
         wants,
-        (want) => requests.acquire(list, fiber, { ...want, options: { callSite: options?.callSite } }, label),
+        (want) => requests.acquire(list, fiber, { ...want, options: { callSite } }, label),
         { discard: true }
       )
     )
