@@ -14,10 +14,11 @@ import type { DriverObjects } from "../../domain/device/DriverObjects.ts"
 import { type GpuError, outOfMemory, unsupported } from "../../domain/GpuError.ts"
 import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
+import { largestCopy, writeBytes } from "./commands/ByteCopies.ts"
 import { driverError, thrown } from "./commands/ErrorScopes.ts"
 import { CreatedMemory } from "./CreatedMemory.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
-import { gpuUsage, roundUp4, WebGpuBuffer } from "./WebGpuBuffer.ts"
+import { gpuUsage, roundUp4, usageBits, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
 /** The code of staging memory, which is loaded before the first staging buffer is made. */
@@ -108,12 +109,15 @@ export class WebGpuDevice {
     data?: Uint8Array<ArrayBuffer> | undefined
   ): Effect.Effect<WebGpuBuffer, GpuError> {
     const isStaging = BufferUsageRules.isStaging(usage)
+    // Unmapping copies all bytes in one call, but for staging memory, which the program maps itself.
+    const isMapped = data !== undefined && (isStaging || bytes <= largestCopy.bytes)
     const created = this.#memory.create<WebGpuBuffer>({
       call: "GPUDevice.createBuffer",
       bytes,
       problem: () => isStaging && this.#stagingBuffers >= mostStagingBuffers ? outOfMemory(bytes) : undefined,
-      make: () => this.#make(bytes, usage, label, data !== undefined),
+      make: () => this.#make(bytes, usage, label, isMapped, data !== undefined && !isMapped),
       fill: data && (({ gpu }) => {
+        if (!isMapped) return writeBytes(this.#opened.device.queue, gpu, 0, data)
         // A buffer that was mapped at its creation needs no usage for what it begins with.
         new Uint8Array(gpu.getMappedRange()).set(data)
         gpu.unmap()
@@ -123,11 +127,17 @@ export class WebGpuDevice {
     return isStaging ? this.#staging.use(() => created) : created
   }
 
-  #make(bytes: number, usage: BufferUsage.BufferUsage, label: string | undefined, mapped: boolean): WebGpuBuffer {
+  #make(
+    bytes: number,
+    usage: BufferUsage.BufferUsage,
+    label: string | undefined,
+    isMapped: boolean,
+    isWritten: boolean
+  ): WebGpuBuffer {
     const gpu = this.#opened.device.createBuffer({
       size: roundUp4(bytes),
-      usage: gpuUsage(usage),
-      mappedAtCreation: mapped,
+      usage: gpuUsage(usage) | (isWritten ? usageBits.copyDst : 0),
+      mappedAtCreation: isMapped,
       ...(label === undefined ? {} : { label })
     })
     const buffer = BufferUsageRules.isStaging(usage)

@@ -12,6 +12,7 @@ import { ask } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, roundUp4, usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { encodeCopy } from "./ByteCopies.ts"
 import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
 
 const mapModeRead = 0x1
@@ -59,8 +60,7 @@ export const readUnsafe = (
   readThroughUnsafe(opened, {
     label: CommandLabel.read(bytes, source),
     bytes,
-    encode: (encoder, staging) =>
-      encoder.copyBufferToBuffer(gpuOf(source), source.origin + offset, staging, 0, staging.size),
+    encode: (encoder, staging) => encodeCopy(encoder, gpuOf(source), source.origin + offset, staging, 0, staging.size),
     take: (staged) => staged.slice(0, bytes)
   }, answer)
 

@@ -10,6 +10,7 @@ import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf } from "../WebGpuBuffer.ts"
+import { encodeCopy } from "./ByteCopies.ts"
 import { command } from "./EncodedCommand.ts"
 import * as Readback from "./Readback.ts"
 import type { Rectangles } from "./WebGpuQueue.ts"
@@ -19,7 +20,7 @@ export const rectangles: Rectangles = (queue, opened) => ({
     queue.record(command(CommandLabel.copyRect(extent, source, target), (encoder) => {
       const [here, there] = [gpuOf(source), gpuOf(target)]
       for (const [start, end, bytes] of runs(extent, from, to)) {
-        encoder.copyBufferToBuffer(here, source.origin + start, there, target.origin + end, bytes)
+        encodeCopy(encoder, here, source.origin + start, there, target.origin + end, bytes)
       }
     })),
   writeRectUnsafe: (extent, target, to, rows) =>
@@ -55,7 +56,7 @@ const readUnsafe = (
     return Readback.readThroughUnsafe(opened, {
       label,
       bytes: span,
-      encode: (encoder, staging) => encoder.copyBufferToBuffer(here, source.origin + from.offset, staging, 0, span),
+      encode: (encoder, staging) => encodeCopy(encoder, here, source.origin + from.offset, staging, 0, span),
       take: (staged) => packRows(extent, staged, from)
     }, answer)
   }
@@ -64,7 +65,7 @@ const readUnsafe = (
     bytes,
     encode: (encoder, staging) => {
       for (const [start, end, bytes] of runs(extent, from, packed(extent))) {
-        encoder.copyBufferToBuffer(here, source.origin + start, staging, end, bytes)
+        encodeCopy(encoder, here, source.origin + start, staging, end, bytes)
       }
     },
     take: (staged) => staged.slice(0)

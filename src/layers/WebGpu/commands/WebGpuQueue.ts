@@ -16,6 +16,7 @@ import { awaitEnd } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, roundUp4, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { encodeCopy, writeBytes } from "./ByteCopies.ts"
 import * as Commands from "./Commands.ts"
 import { command, type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
@@ -57,20 +58,12 @@ export class WebGpuQueue implements Driver {
     Object.assign(this, rectangles(this, opened))
   }
 
-  /** WebGPU writes multiples of 4 bytes: the last ones go through a padded word. */
-  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) => {
-    const whole = data.byteLength - data.byteLength % 4
-    return this.write("GPUQueue.writeBuffer", CommandLabel.write(data.byteLength, target), () => {
-      const buffer = gpuOf(target)
-      const from = target.origin + offset
-      if (whole > 0) this.#device.queue.writeBuffer(buffer, from, data, 0, whole)
-      if (whole < data.byteLength) {
-        const last = new Uint8Array(4)
-        last.set(data.subarray(whole))
-        this.#device.queue.writeBuffer(buffer, from + whole, last)
-      }
-    })
-  }
+  readonly writeUnsafe: Driver["writeUnsafe"] = (target, offset, data) =>
+    this.write(
+      "GPUQueue.writeBuffer",
+      CommandLabel.write(data.byteLength, target),
+      () => writeBytes(this.#device.queue, gpuOf(target), target.origin + offset, data)
+    )
 
   /** Writes by calls of the device. Recorded work is submitted first, since the device does a write when it is called. */
   write(call: string, label: CommandLabel.CommandLabel, calls: () => void): Exit.Exit<void, GpuError> {
@@ -83,7 +76,7 @@ export class WebGpuQueue implements Driver {
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
     this.record(command(CommandLabel.copy(bytes, source, target), (encoder) => {
       const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
-      encoder.copyBufferToBuffer(gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
+      encodeCopy(encoder, gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
     }))
 
   /** The number of the next submit where commands are recorded, else that of the last one. */

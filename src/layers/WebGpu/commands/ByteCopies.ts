@@ -1,0 +1,41 @@
+/**
+ * Bytes on their way into a buffer, in calls that every driver survives.
+ *
+ * @internal
+ */
+import type * as WebGpuHandle from "../WebGpuHandle.ts"
+
+/**
+ * How much one call may copy: Dawn on Mesa's lavapipe ends the process at 2 GiB, whatever `maxBufferSize` says. Mapping, clearing
+ * and `writeBuffer` take more there. It is an object so that tests can lower it.
+ */
+export const largestCopy = { bytes: 2 ** 30 }
+
+/** Copies between two buffers. Offsets and `bytes` are multiples of 4. */
+export const encodeCopy = (
+  encoder: WebGpuHandle.CommandEncoder,
+  source: WebGpuHandle.Buffer,
+  from: number,
+  target: WebGpuHandle.Buffer,
+  to: number,
+  bytes: number
+): void => {
+  for (let done = 0; done < bytes; done += largestCopy.bytes) {
+    encoder.copyBufferToBuffer(source, from + done, target, to + done, Math.min(largestCopy.bytes, bytes - done))
+  }
+}
+
+/** Writes host data, of which the last bytes go through a padded word: WebGPU writes multiples of 4 bytes. */
+export const writeBytes = (
+  queue: WebGpuHandle.Queue,
+  target: WebGpuHandle.Buffer,
+  to: number,
+  data: Uint8Array<ArrayBuffer>
+): void => {
+  const whole = data.byteLength - data.byteLength % 4
+  if (whole > 0) queue.writeBuffer(target, to, data, 0, whole)
+  if (whole === data.byteLength) return
+  const last = new Uint8Array(4)
+  last.set(data.subarray(whole))
+  queue.writeBuffer(target, to + whole, last)
+}
