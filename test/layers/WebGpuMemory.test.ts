@@ -14,7 +14,9 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { ImageDriver } from "../../src/services/device/ImageDriver.ts"
 import { KernelCache } from "../../src/services/device/KernelCache.ts"
 import * as Images from "../../src/services/images/Images.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import { WebGpu, WebGpuMemory } from "../../src/webgpu.ts"
 import { nothing } from "../support/nullDevice.ts"
 import { describeWith } from "../support/required.ts"
@@ -43,21 +45,55 @@ describe("WebGpuMemory", () => {
   it.effect("says which layer has what it lacks, whichever way a program asks for it", () =>
     onNull(Effect.gen(function*() {
       const x = yield* BufferPool.allocate(64)
-      const refused: ReadonlyArray<Effect.Effect<unknown, GpuError, Services>> = [
-        CommandQueue.dispatch(nothing, { x }, 16),
-        CommandQueue.copyRect(x, x, { region: [4, 2] }),
-        CommandQueue.writeRect(x, new Uint8Array(8), { region: [4, 2] }),
-        CommandQueue.readRect(x, Uint8Array, { region: [4, 2] }),
-        CommandQueue.readView(x, Uint8Array, () => Effect.void),
-        CommandQueue.make({ label: "second" }),
-        BufferPool.allocate(64, { usage: BufferUsage.download }),
-        onFirst(Images.make(ImageShape.image2d(4, 4), ImageFormat.rgba8))
+      const refused: ReadonlyArray<readonly [string, string, Effect.Effect<unknown, GpuError, Services>]> = [
+        ["CommandQueue.dispatch", "a kernel", CommandQueue.dispatch(nothing, { x }, 16)],
+        ["CommandQueue.copyRect", "a rectangle", CommandQueue.copyRect(x, x, { region: [4, 2] })],
+        ["CommandQueue.writeRect", "a rectangle", CommandQueue.writeRect(x, new Uint8Array(8), { region: [4, 2] })],
+        ["CommandQueue.readRect", "a rectangle", CommandQueue.readRect(x, Uint8Array, { region: [4, 2] })],
+        [
+          "CommandQueue.readRectInto",
+          "a rectangle",
+          CommandQueue.readRectInto(x, new Uint8Array(8), { region: [4, 2] })
+        ],
+        ["CommandQueue.readView", "a view", CommandQueue.readView(x, Uint8Array, () => Effect.void)],
+        [
+          "DeviceContext.createBuffer",
+          "staging memory",
+          BufferPool.allocate(64, { usage: BufferUsage.download })
+        ],
+        ["Images", "an image", onFirst(Images.make(ImageShape.image2d(4, 4), ImageFormat.rgba8))]
       ]
-      for (const effect of refused) {
+      for (const [operation, feature, effect] of refused) {
         const error = yield* Effect.flip(effect)
         strictEqual(error.reason._tag, "Unsupported")
-        assert.include(error.message, "Open the device by a layer of WebGpu, as WebGpu.layer.")
+        strictEqual(
+          error.message,
+          `${operation}: ${feature} on a device that was opened for its memory alone is not supported on webgpu. ` +
+            "Open the device by a layer of WebGpu, as WebGpu.layer."
+        )
       }
+    })))
+
+  it.effect("shares its only queue, as every device of WebGPU does", () =>
+    onNull(Effect.gen(function*() {
+      strictEqual(yield* CommandQueue.make({ share: true }), yield* CommandQueue.CommandQueue)
+      const error = yield* Effect.flip(CommandQueue.make({ label: "second" }))
+      assert.include(error.message, "CommandQueue.make: a second queue of a device is not supported on webgpu.")
+    })))
+
+  it.effect("has no pool of staging memory, which says so when it is built", () =>
+    onNull(Effect.gen(function*() {
+      const pools = [
+        StagingPool.layer(),
+        StagingPool.layerShared().pipe(Layer.provide(DeviceMemory.layer()))
+      ]
+      for (const pool of pools) {
+        const { message, reason } = yield* Effect.flip(Effect.scoped(Layer.build(pool)))
+        strictEqual(reason._tag, "Unsupported")
+        assert.include(message, "StagingPool.layer: staging memory is not supported on webgpu.")
+      }
+      const x = yield* BufferPool.allocate(64)
+      strictEqual((yield* CommandQueue.read(x, Uint8Array)).length, 64)
     })))
 
   it.effect("has no images and no kernels in its context", () =>

@@ -37,13 +37,15 @@ export interface BackendTraits {
   readonly usesHostMemory: boolean
   /** Whether reads of a buffer go through staging memory: see `StagingPool`. */
   readonly readsStaged: boolean
+  /** Whether the device has staging memory. Without it a `StagingPool` does not open. */
+  readonly hasStaging: boolean
   /** Kinds of images that its devices need not have, nor kernels write. */
   readonly optionalImages: ReadonlyArray<ImageKind>
 }
 
 /**
  * The traits of a backend: its language, and what differs from the defaults. By default it compiles at once, computes
- * floats exactly as written, has images of every kind, and cannot use the program's memory.
+ * floats exactly as written, has staging memory and images of every kind, and cannot use the program's memory.
  *
  * **Example** (A backend without images over buffers)
  *
@@ -62,6 +64,7 @@ export const make = (traits: Pick<BackendTraits, "language"> & Partial<BackendTr
   floats: { flushes: false, reorders: false, assumesFinite: false },
   usesHostMemory: false,
   readsStaged: false,
+  hasStaging: true,
   optionalImages: [],
   ...traits
 })

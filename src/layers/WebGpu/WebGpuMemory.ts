@@ -3,8 +3,8 @@
  * three.js or TypeGPU. A page loads much less with them.
  *
  * They provide buffers, and the commands on buffers: `write`, `read`, `copy`, `fill`. The handles are those of `WebGpu.WebGpu`. What is
- * left out is images and kernels, which the types of the layers say, and staging memory, rectangles, views and further queues, which
- * fail with Unsupported. A program that needs any of them uses a layer of `WebGpu` instead; nothing else in it changes.
+ * left out is images, which the types of the layers say, and kernels, staging memory, rectangles and `readView`, which fail with
+ * Unsupported: `StagingPool.layer` when it is built, the others when they are called. A program that needs any of them uses a layer of `WebGpu` instead; nothing else in it changes.
  *
  * @since 0.1.0
  */
@@ -20,7 +20,9 @@ import { layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import * as LazyModule from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import type { QueueDriver } from "../../services/device/QueueDriver.ts"
+import type { LazyParts } from "../../services/queue/CheckedQueue.ts"
 import type { CommandQueue } from "../../services/queue/CommandQueue.ts"
+import { openQueue } from "../../services/queue/FurtherQueue.ts"
 import type { Rectangles } from "./commands/WebGpuQueue.ts"
 import { givenGpu, processGpu } from "./opening/NodeGpu.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
@@ -121,29 +123,59 @@ const ofGpu = (
   )
 
 const services = Effect.fnUntraced(function*(
-  opened: OpenDevice
+  { info, ...opened }: OpenDevice
 ): Effect.fn.Return<Context.Context<Services>, GpuError, Scope.Scope> {
-  const error = unsupported(
-    "WebGpuMemory",
-    "webgpu",
-    "an image, a kernel, staging memory, a rectangle, a view or a further queue on a device that was opened for its memory alone",
-    "Open the device by a layer of WebGpu, as WebGpu.layer."
-  )
-  const absent = LazyModule.absent(error)
-  const { device, queue } = yield* Opening.memoryOf(opened, absent, noRectangles(error))
-  const driver = DeviceServices.noImages(error)
+  const memory = { ...opened, info: { ...info, traits: { ...info.traits, readsStaged: false, hasStaging: false } } }
+  const absent = LazyModule.absent(lacking("DeviceContext.createBuffer", "staging memory"))
+  const { device, queue } = yield* Opening.memoryOf(memory, absent, noRectangles)
+  const images = LazyModule.absent(lacking("Images", "an image"))
+  const driver = DeviceServices.noImages(lacking("ImageDriver", "an image"))
+  const parts = {
+    commands: new LazyModule.LazyModule(() => commands, Effect.succeed(commands)),
+    dispatches: LazyModule.absent(lacking("CommandQueue.dispatch", "a kernel")),
+    images,
+    further: undefined
+  }
   return Context.add(
-    DeviceServices.forMemory({ device, queue, images: driver }, error),
+    DeviceServices.forMemory({ device, queue, images: driver }, parts),
     WebGpu,
-    serviceOf(opened, { device, queue, images: absent, driver })
+    serviceOf(memory, { device, queue, images, driver })
   )
 })
 
-const noRectangles = (error: GpuError): Rectangles => () => ({
-  copyRectUnsafe: () => Exit.fail(error),
-  writeRectUnsafe: () => Exit.fail(error),
-  readRectUnsafe: (_extent, _source, _from, answer) => {
-    answer(Exit.fail(error))
-    return constVoid
+const lacking = (operation: string, feature: string): GpuError =>
+  unsupported(
+    operation,
+    "webgpu",
+    `${feature} on a device that was opened for its memory alone`,
+    "Open the device by a layer of WebGpu, as WebGpu.layer."
+  )
+
+const refusing = (name: string, feature: string) => () => lacking(`CommandQueue.${name}`, feature)
+
+const rectangle = "a rectangle"
+
+const commands: LazyParts = {
+  // A queue of such a device is shared as every queue of WebGPU.
+  openQueue,
+  readView: refusing("readView", "a view"),
+  RectangleCommands: class {
+    readonly copyRect = refusing("copyRect", rectangle)
+    readonly writeRect = refusing("writeRect", rectangle)
+    readonly readRect = refusing("readRect", rectangle)
+    readonly readRectInto = refusing("readRectInto", rectangle)
   }
-})
+}
+
+/** Programs can call the driver themselves. */
+const noRectangles: Rectangles = () => {
+  const refused = Exit.fail(lacking("QueueDriver", rectangle))
+  return {
+    copyRectUnsafe: () => refused,
+    writeRectUnsafe: () => refused,
+    readRectUnsafe: (_extent, _source, _from, answer) => {
+      answer(refused)
+      return constVoid
+    }
+  }
+}

@@ -15,18 +15,17 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
-import * as LazyModule from "../calls/LazyModule.ts"
+import type * as LazyModule from "../calls/LazyModule.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import { ImageDriver } from "../device/ImageDriver.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import { showingDevice } from "../device/ShownDevice.ts"
 import type * as CheckedImages from "../images/CheckedImages.ts"
 import { Images } from "../images/Images.ts"
-import { CheckedQueue } from "../queue/CheckedQueue.ts"
+import { CheckedQueue, type LazyParts } from "../queue/CheckedQueue.ts"
 import { CommandQueue, type OnQueue } from "../queue/CommandQueue.ts"
 import type { Dispatches } from "../queue/Dispatches.ts"
 import type * as FurtherQueue from "../queue/FurtherQueue.ts"
-import type * as LazyCommands from "../queue/LazyCommands.ts"
 
 /** What every backend gives for an open device. */
 interface Drivers {
@@ -38,21 +37,12 @@ interface Drivers {
 /** What a device provides whose programs only have memory and move data. */
 export type MemoryServices = DeviceContext | CommandQueue | QueueDriver
 
-/**
- * The services of such a device: nothing of kernels, rectangles, images and further queues is in their code. A queue that is asked for
- * these all the same fails with `error`.
- */
-export const forMemory = (
-  drivers: Drivers,
-  error: GpuError
-): Context.Context<MemoryServices> => {
-  const absent = LazyModule.absent(error)
-  const parts: Parts = { commands: absent, dispatches: absent, images: absent, further: () => error }
-  return deviceOf(drivers.device).pipe(
+/** The services of such a device, over the parts that it has instead of kernels, rectangles, images and further queues. */
+export const forMemory = (drivers: Drivers, parts: Parts): Context.Context<MemoryServices> =>
+  deviceOf(drivers.device).pipe(
     Context.add(CommandQueue, Context.get(servicesOf(drivers, parts, undefined), CommandQueue)),
     Context.add(QueueDriver, drivers.queue)
   )
-}
 
 /** The image driver of a device without images. All of its functions fail with `error`. */
 export const noImages = (error: GpuError): ImageDriver["Service"] => {
@@ -83,7 +73,7 @@ export const deviceOf = (device: DeviceContext["Service"]): Context.Context<Devi
 
 /** What a queue has besides the commands on whole buffers. */
 export interface Parts {
-  readonly commands: LazyModule.LazyModule<typeof LazyCommands>
+  readonly commands: LazyModule.LazyModule<LazyParts>
   readonly dispatches: LazyModule.LazyModule<Dispatches>
   readonly images: LazyModule.LazyModule<typeof CheckedImages>
   /** Opens a further queue, where the device can have one. */

@@ -34,12 +34,19 @@ import type * as LazyCommands from "./LazyCommands.ts"
 
 type Service = CommandQueue["Service"]
 
+/** The commands that a queue loads at their first use, or that a device has not. */
+export interface LazyParts extends Pick<typeof LazyCommands, "openQueue" | "readView"> {
+  readonly RectangleCommands: new(
+    ...args: ConstructorParameters<typeof LazyCommands.RectangleCommands>
+  ) => Pick<Service, "copyRect" | "writeRect" | "readRect" | "readRectInto">
+}
+
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
   readonly #driver: QueueDriver["Service"]
   readonly #device: DeviceContext["Service"]
-  readonly #commands: LazyModule<typeof LazyCommands>
+  readonly #commands: LazyModule<LazyParts>
   readonly #dispatches: LazyModule<Dispatches>
   readonly #pending: BytesInFlight
   readonly #alignment: BufferRange.Alignment
@@ -54,7 +61,7 @@ export class CheckedQueue implements Service {
     readonly driver: QueueDriver["Service"]
     readonly device: DeviceContext["Service"]
     /** The commands that are loaded at their first use. */
-    readonly commands: LazyModule<typeof LazyCommands>
+    readonly commands: LazyModule<LazyParts>
     readonly dispatches: LazyModule<Dispatches>
     /** Opens a further queue, where the device can have one. */
     readonly further: FurtherQueue.Open | undefined

@@ -22,7 +22,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
-import { type GpuError, invalidRequest, released } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, released, unsupported } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
   type ExhaustedOptions,
@@ -155,10 +155,16 @@ type StagingRequests = JointRequests<BufferUsage.BufferUsage, DeviceBuffer, Pool
 
 type Settings = LeasingSettings & { readonly sizePolicy: SizePolicy.SizePolicy }
 
+const withoutStaging =
+  "This device was opened without it: open it by the layer of its backend that has all, or leave the pool " +
+  "out. Reads then make the memory that they need."
+
 /** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
     const device = yield* DeviceContext
+    const { backend, traits } = device.info
+    if (!traits.hasStaging) return yield* unsupported("StagingPool.layer", backend, "staging memory", withoutStaging)
     const driver = yield* QueueDriver
     const source = yield* openSource(StagingSource, memory, settings)
     const requests = yield* openRequests(memory, source, settings, maxBytes)
