@@ -108,6 +108,7 @@ describeWith(["webgpu"], "WebGpu.adopt", () => {
         WebGpu.adopt(null as never)
       ]
       for (const attempt of refused) strictEqual((yield* reasonOf(attempt))._tag, "InvalidRequest")
+      assert.match((yield* reasonOf(refused[3]!)).message, /leave usage out for all of them\.$/)
       for (const gpu of [small, mapped, onlyMapped, readable]) gpu.destroy()
     })))
 })

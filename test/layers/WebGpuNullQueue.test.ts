@@ -3,6 +3,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import * as SubRegion from "../../src/services/buffers/SubRegion.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as QueueEvent from "../../src/services/device/QueueEvent.ts"
@@ -210,7 +211,42 @@ describe("WebGpu queue", () => {
         device.createBuffer({ size: 4, usage: 0 })
         const error = yield* Effect.flip(CommandQueue.finish)
         assert.include(error.message, "Buffer usages must not be 0")
+        assert.include(error.message, "No call of the library raised it")
         yield* CommandQueue.finish
+      })))
+
+  it.live("submits the program's own commands after what is recorded, in one step", () =>
+    onDevice({}, (watched) =>
+      Effect.gen(function*() {
+        const x = yield* held(256)
+        const part = yield* SubRegion.make(x, { offset: 0, size: 64 })
+        yield* CommandQueue.fill(x, 7)
+        const seen: Array<unknown> = []
+        yield* WebGpu.submit([x, part], ([whole, region], { device }) => {
+          seen.push(watched.count("GPUQueue.submit"), [whole.offset, whole.size], [region.offset, region.size])
+          return [device.createCommandEncoder().finish()]
+        })
+        deepStrictEqual(seen, [1, [0, 256], [0, 64]])
+        strictEqual(watched.count("GPUQueue.submit"), 2)
+        yield* CommandQueue.finish
+        yield* WebGpu.submit([x], ([{ buffer }], { device }) => {
+          const encoder = device.createCommandEncoder()
+          encoder.clearBuffer(buffer, 2)
+          return [encoder.finish()]
+        }, { label: "mine" })
+        const error = yield* Effect.flip(CommandQueue.finish)
+        assert.include(error.message, "webgpu: GPUQueue.submit failed (GPUValidationError)")
+        assert.include(error.message, "Commands: mine.")
+        const ended = yield* Effect.scoped(held(16))
+        let calls = 0
+        const refused = yield* Effect.flip(WebGpu.submit([x, ended], () => {
+          calls += 1
+          return []
+        }))
+        deepStrictEqual([refused.reason._tag, calls], ["Released", 0])
+        assert.include(refused.message, "WebGpu.submit: ")
+        assert.include((yield* Effect.flip(WebGpu.binding(ended))).message, "WebGpu.binding: ")
+        assert.include((yield* Effect.flip(WebGpu.handle(ended))).message, "WebGpu.handle: ")
       })))
 
   it.live("waits anew in each finish, also for what the program has submitted itself", () =>

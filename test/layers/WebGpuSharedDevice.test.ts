@@ -20,7 +20,7 @@ import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
-import { WebGpu, WebGpuCharacteristics } from "../../src/webgpu.ts"
+import { WebGpu, WebGpuCharacteristics, WebGpuMemory } from "../../src/webgpu.ts"
 import { create, held, interruptEverywhere, nothing } from "../support/nullDevice.ts"
 import { type SharedDevice, sharedDevice } from "../support/sharedDevice.ts"
 import type { Bends } from "../support/watchedGpu.ts"
@@ -421,6 +421,25 @@ describe("A GPUDevice of other code", () => {
       strictEqual((yield* failing(given, { kernelCacheCapacity: 0 })).reason._tag, "InvalidRequest")
       strictEqual((yield* failing(given, { byteGranular: true })).reason._tag, "Unsupported")
     }).pipe(Effect.scoped))
+
+  it.live("is refused where it is none, as a promise of one", () =>
+    Effect.gen(function*() {
+      for (const [layer, name] of [[WebGpu, "WebGpu"], [WebGpuMemory, "WebGpuMemory"]] as const) {
+        for (const given of [undefined, null, {}, Promise.resolve({})]) {
+          const built = Layer.build(
+            Layer.effectDiscard(Effect.void).pipe(
+              Layer.provide(layer.layerFromDevice(given as never))
+            )
+          )
+          const { message, reason } = yield* Effect.flip(Effect.scoped(built))
+          strictEqual(reason._tag, "InvalidRequest")
+          assert.match(
+            message,
+            new RegExp(`^${name}\\.layerFromDevice: .* was given for a GPUDevice\\. Pass the GPUDevice itself`)
+          )
+        }
+      }
+    }))
 
   it.live("is a double with what WebGpuApi lists, for which destroy and onuncapturederror do not count", () =>
     onShared(() =>

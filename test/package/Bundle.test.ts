@@ -172,14 +172,14 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 44.7, whole: 46.3 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 44.6, whole: 45.9 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 53.6, whole: 59.3 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 53.3, whole: 58.3 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 62.7, whole: 102.3 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 59.9, whole: 101.5 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 70.2, whole: 109.2 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 59.9, whole: 101.6 }
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.1, whole: 46.7 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 44.9, whole: 46.3 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 53.8, whole: 59.4 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 53.4, whole: 58.4 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 63.1, whole: 101.9 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 60.2, whole: 101.1 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 70.5, whole: 108.6 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 60.2, whole: 101.2 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

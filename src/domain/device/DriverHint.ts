@@ -22,5 +22,8 @@ export const call =
   "Check what the code means in the driver's documentation and whether the device is in good order, then " +
   "try again."
 
+export const uncaptured =
+  "No call of the library raised it, but one that the program or another library has made on the raw device: correct that one."
+
 /** The hint for a failure among recorded commands, or, without any, of a call by itself. */
 export const forCommands = (commands: ReadonlyArray<string>): string => commands.length === 0 ? call : recorded

@@ -13,8 +13,8 @@ import type * as BufferLike from "../../services/buffers/BufferLike.ts"
 import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { ImageDriver } from "../../services/device/ImageDriver.ts"
-import type { QueueDriver } from "../../services/device/QueueDriver.ts"
 import type * as ImageLike from "../../services/images/ImageLike.ts"
+import type { WebGpuQueue } from "./commands/WebGpuQueue.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 import { gpuOf } from "./WebGpuBuffer.ts"
@@ -28,8 +28,9 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
  * **Details**
  *
  * Commands that a program submits itself run in queue order with the library's, as soon as the library's recorded
- * commands are submitted: run `CommandQueue.flush` first, then call `device.queue.submit` in the same step, before
- * another fiber records. A lease may be released right after that submit. Handles are valid until the lease is
+ * commands are submitted. {@link submit} submits these first, and then the program's own in the same step. A program that calls
+ * `device.queue.submit` itself runs `CommandQueue.flush` before, in the same step: without it the device does not have the
+ * recorded commands yet, and the program's read old data. A lease may be released right after the submit. Handles are valid until the lease is
  * released; destroying one yourself makes later commands on its block fail.
  *
  * Their types are the program's own `GPUDevice`, `GPUBuffer` and so on where it has declarations of WebGPU, and those of
@@ -41,18 +42,15 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
  * **Example** (Submitting a command buffer of your own)
  *
  * ```ts
- * import { Effect } from "effect"
- * import { type BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import type { BufferPool } from "effect-gpu-pool"
  * import { WebGpu } from "effect-gpu-pool/webgpu"
  *
- * const clear = Effect.fnUntraced(function*(lease: BufferPool.PooledBuffer) {
- *   const { device, queue } = yield* WebGpu.WebGpu
- *   const buffer = yield* WebGpu.handle(lease)
- *   yield* CommandQueue.flush
- *   const encoder = device.createCommandEncoder()
- *   encoder.clearBuffer(buffer)
- *   queue.submit([encoder.finish()])
- * })
+ * const clear = (lease: BufferPool.PooledBuffer) =>
+ *   WebGpu.submit([lease], ([{ buffer, offset, size }], { device }) => {
+ *     const encoder = device.createCommandEncoder()
+ *     encoder.clearBuffer(buffer, offset, size)
+ *     return [encoder.finish()]
+ *   })
  * ```
  *
  * @category services
@@ -76,7 +74,7 @@ export class WebGpu extends Context.Service<WebGpu, {
 /** What this backend's modules know of an open device. @internal */
 export interface OpenedDevice {
   readonly device: WebGpuDevice
-  readonly queue: QueueDriver["Service"]
+  readonly queue: WebGpuQueue
   /** What {@link driver} loads. */
   readonly images: LazyModule<WebGpuImages>
   readonly driver: ImageDriver["Service"]

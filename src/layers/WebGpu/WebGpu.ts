@@ -9,13 +9,16 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import { valid } from "../../domain/arguments/ArgumentProblem.ts"
+import * as Label from "../../domain/arguments/Label.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
-import * as BufferLike from "../../services/buffers/BufferLike.ts"
+import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { type ConfigOf, layerOfConfig, layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
@@ -36,7 +39,7 @@ import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedDevice from "./opening/SharedDevice.ts"
 import { own, serviceOf, WebGpu } from "./OwnDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
-import { roundUp4, usageOf } from "./WebGpuBuffer.ts"
+import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -151,7 +154,7 @@ export const layerFrom = (
  * `f16`; without `float32-filterable`, `bgra8unorm-storage` and `texture-formats-tier1` some images are missing. What therefore
  * cannot run is Unsupported, with the name of the feature to request.
  *
- * Fails with DeviceLost for a device that is lost.
+ * Fails with DeviceLost for a device that is lost, and with InvalidRequest for what is no GPUDevice, as a promise of one.
  *
  * **Gotchas**
  *
@@ -181,7 +184,9 @@ export const layerFromDevice = (
     "WebGpu.layerFromDevice",
     OpenOptions.SharedOptions,
     options,
-    (given) => Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), (opened) => services(opened, given))
+    (given) =>
+      Effect.flatMap(SharedDevice.open("WebGpu.layerFromDevice", device as WebGpuHandle.Device), (opened) =>
+        services(opened, given))
   )
 
 const services = Effect.fnUntraced(function*(
@@ -212,8 +217,11 @@ const services = Effect.fnUntraced(function*(
  * **Gotchas**
  *
  * Between two steps of a fiber another fiber may end the lease, and the handle is then that of the next owner's memory.
- * Where another fiber could do so, use the handle in the step that gets it: `handleUnsafe` of the service returns it at
- * once, and commands that are submitted in that step come before those of the next owner.
+ * Where another fiber could do so, use the handle in the step that gets it: {@link submit} does that, or `handleUnsafe` of the
+ * service, which returns it at once. Commands that are submitted in that step come before those of the next owner.
+ *
+ * The device does not have the commands yet that the library has recorded: run `CommandQueue.flush` before a submit of your own,
+ * or use {@link submit}.
  *
  * **Example** (Using a lease as a vertex buffer)
  *
@@ -234,7 +242,7 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
 
 /**
  * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader is
- * the lease's length and not that of its larger block. Errors as {@link handle}.
+ * the lease's length and not that of its larger block. Errors and gotchas as {@link handle}.
  *
  * **Example** (A bind group of your own)
  *
@@ -257,11 +265,86 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
 export const binding = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<WebGpuHandle.BufferBinding, GpuError, WebGpu> =>
-  Effect.map(handle(buffer), (gpu) => ({
-    buffer: gpu,
-    offset: BufferLike.deviceBuffer(buffer)?.origin ?? 0,
-    size: roundUp4(buffer.size)
-  }))
+  Effect.flatMap(
+    own,
+    ({ device }) => validated("WebGpu.binding", (operation) => Exit.succeed(bindingOf(operation, buffer, device)))
+  )
+
+/** Throws the error of a buffer that cannot be used. */
+const bindingOf = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  device: WebGpuDevice
+): WebGpuHandle.BufferBinding => {
+  const memory = valid(BufferMemory.some(operation, buffer, device))
+  return { buffer: gpuOf(memory), offset: memory.origin, size: roundUp4(buffer.size) }
+}
+
+/**
+ * Submits commands of the program's own on buffers of the library. In one step it submits what the library has recorded, calls
+ * `encode` with a binding of each buffer, and submits the command buffers that `encode` returns: so they see all earlier commands, and no
+ * other fiber can end a lease or record between. `encode` may also return none, and only call the device.
+ *
+ * Fails as {@link handle} does, with DeviceLost or DriverError. An error of the device in this step fails the next `finish` or `read`, with
+ * the `label` among its commands.
+ *
+ * **Example** (A pass of your own after a write)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { WebGpu } from "effect-gpu-pool/webgpu"
+ *
+ * const negate = Effect.fnUntraced(function*(pipeline: GPUComputePipeline, numbers: Float32Array<ArrayBuffer>) {
+ *   const x = yield* BufferPool.allocate(numbers.byteLength)
+ *   yield* CommandQueue.write(x, numbers)
+ *   yield* WebGpu.submit([x], ([resource], { device }) => {
+ *     const encoder = device.createCommandEncoder()
+ *     const pass = encoder.beginComputePass()
+ *     pass.setPipeline(pipeline)
+ *     pass.setBindGroup(0, device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: [{ binding: 0, resource }] }))
+ *     pass.dispatchWorkgroups(Math.ceil(numbers.length / 64))
+ *     pass.end()
+ *     return [encoder.finish()]
+ *   }, { label: "negate" })
+ *   return yield* CommandQueue.read(x, Float32Array)
+ * }, Effect.scoped)
+ * ```
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const submit = <const Buffers extends ReadonlyArray<BufferLike.BufferLike>>(
+  buffers: Buffers,
+  encode: (
+    bindings: { readonly [At in keyof Buffers]: WebGpuHandle.BufferBinding },
+    gpu: WebGpu["Service"]
+  ) => Parameters<WebGpuHandle.Queue["submit"]>[0],
+  options?: SubmitOptions
+): Effect.Effect<void, GpuError, WebGpu> =>
+  Effect.flatMap(own, ({ device, queue }) =>
+    WebGpu.use((gpu) =>
+      validated("WebGpu.submit", (operation) => {
+        valid(Label.problem(operation, options?.label))
+        const bindings = buffers.map((buffer) => bindingOf(operation, buffer, device)) as {
+          [At in keyof Buffers]: WebGpuHandle.BufferBinding
+        }
+        return queue.write("GPUQueue.submit", () => options?.label ?? operation, () => {
+          gpu.queue.submit(encode(bindings, gpu))
+        })
+      })
+    ))
+
+/**
+ * How {@link submit} submits.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubmitOptions {
+  /** What errors call the commands; `WebGpu.submit` without it. */
+  readonly label?: string | undefined
+}
 
 /**
  * How a GPUBuffer or a GPUTexture is taken over.
@@ -282,8 +365,8 @@ export interface AdoptOptions {
 
 /**
  * A buffer around a GPUBuffer that the program has made on the raw `device`, until the scope closes. Every operation takes
- * it. Adopting one GPUBuffer twice, or the handle of a buffer of this library, gives buffers that are equal
- * (`Equal.equals`) and count as one where operations compare.
+ * it. Adopting one GPUBuffer twice gives buffers that are equal (`Equal.equals`). They count as one where operations compare,
+ * and so do a lease and what is adopted of its handle.
  *
  * Fails with InvalidRequest for what is no GPUBuffer of at least 4 bytes, is mapped, or has no usage but mapping; and with
  * DeviceLost. A GPUBuffer of another device makes the commands on it fail.
@@ -323,27 +406,39 @@ const adoptUnsafe = (
   gpu: WebGpuHandle.Buffer,
   { label, takeOver = false, usage }: AdoptOptions
 ): Exit.Exit<DeviceBuffer, GpuError> => {
-  const problem = adoptionProblem(gpu, usage)
-  if (problem !== undefined) {
-    return Exit.fail(invalidRequest("WebGpu.adopt", problem, "Pass an unmapped GPUBuffer of this device."))
-  }
+  const problem = adoptionProblem(gpu) ?? usageProblem(usage ?? usageOf(gpu), usageOf(gpu))
+  if (problem !== undefined) return Exit.fail(problem)
   // Accesses may end at the next multiple of 4, which must be the buffer's then.
   const size = gpu.size - gpu.size % 4
   const called = label ?? (gpu.label === "" ? undefined : gpu.label)
   return Exit.succeed(device.adoptUnsafe(gpu, size, usage ?? usageOf(gpu), called, !takeOver))
 }
 
-const adoptionProblem = (gpu: WebGpuHandle.Buffer, usage: BufferUsage.BufferUsage | undefined): string | undefined => {
-  if (typeof gpu !== "object" || gpu === null || typeof gpu.size !== "number" || typeof gpu.usage !== "number") {
-    return "the value given for a GPUBuffer is none"
+const notAdopted = (problem: string, hint: string): GpuError => invalidRequest("WebGpu.adopt", problem, hint)
+
+const adoptionProblem = (gpu: WebGpuHandle.Buffer): GpuError | undefined => {
+  const isBuffer = typeof gpu === "object" && gpu !== null && typeof gpu.size === "number" &&
+    typeof gpu.usage === "number"
+  const problem = !isBuffer
+    ? "the value given for a GPUBuffer is none"
+    : gpu.size < 4
+    ? `the GPUBuffer has ${gpu.size} bytes`
+    : gpu.mapState !== "unmapped"
+    ? `the GPUBuffer is ${gpu.mapState}`
+    : undefined
+  return problem === undefined ? undefined : notAdopted(problem, "Pass an unmapped GPUBuffer of this device.")
+}
+
+const usageProblem = (usage: BufferUsage.BufferUsage, whole: BufferUsage.BufferUsage): GpuError | undefined => {
+  const problem = BufferUsageRules.problem(usage)
+  if (problem !== undefined) {
+    return notAdopted(problem, "Pass a GPUBuffer that commands can use, and flags of BufferUsage.")
   }
-  if (gpu.size < 4) return `the GPUBuffer has ${gpu.size} bytes`
-  if (gpu.mapState !== "unmapped") return `the GPUBuffer is ${gpu.mapState}`
-  const whole = usageOf(gpu)
-  const wanted = usage ?? whole
-  const problem = BufferUsageRules.problem(wanted)
-  if (problem !== undefined || BufferUsageRules.isWithin(wanted, whole)) return problem
-  return `the usage ${BufferUsage.format(wanted)} is beyond the GPUBuffer's ${BufferUsage.format(whole)}`
+  if (BufferUsageRules.isWithin(usage, whole)) return undefined
+  return notAdopted(
+    `the usage ${BufferUsage.format(usage)} is beyond the GPUBuffer's ${BufferUsage.format(whole)}`,
+    "Name flags of BufferUsage that the GPUBuffer has, or leave usage out for all of them."
+  )
 }
 
 /**

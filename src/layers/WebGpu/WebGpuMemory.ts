@@ -89,7 +89,7 @@ export const layerFrom = (
 /**
  * The same for a device that other code has opened and goes on using, as `WebGpu.layerFromDevice`.
  *
- * Fails with DeviceLost for a device that is lost.
+ * Fails with DeviceLost for a device that is lost, and with InvalidRequest for what is no GPUDevice, as a promise of one.
  *
  * **Example** (Pooled buffers beside a renderer)
  *
@@ -108,7 +108,9 @@ export const layerFrom = (
 export const layerFromDevice = (
   device: Omit<WebGpuApi.Device, "destroy" | "onuncapturederror">
 ): Layer.Layer<Services, GpuError> =>
-  Layer.effectContext(Effect.flatMap(SharedDevice.open(device as WebGpuHandle.Device), services))
+  Layer.effectContext(
+    Effect.flatMap(SharedDevice.open("WebGpuMemory.layerFromDevice", device as WebGpuHandle.Device), services)
+  )
 
 const ofGpu = (
   operation: string,

@@ -58,6 +58,9 @@ export const thrown = (cause: unknown): ScopedFailure =>
 export const isOutOfMemory = (failures: ReadonlyArray<ScopedFailure>): boolean =>
   failures.some(({ codeName }) => codeName === outOfMemory)
 
+/** What errors name for a call that the library did not make. */
+export const uncaptured = "GPUDevice"
+
 const compiling: ReadonlySet<string> = new Set(["GPUDevice.createShaderModule", "GPUDevice.createComputePipelineAsync"])
 
 /** What the driver says of failures. */
@@ -78,7 +81,11 @@ export const driverError = (
     log: logOf(failures),
     ...(source === undefined ? {} : { source }),
     commands,
-    hint: compiling.has(call) ? DriverHint.compile : DriverHint.forCommands(commands)
+    hint: call === uncaptured
+      ? DriverHint.uncaptured
+      : compiling.has(call)
+      ? DriverHint.compile
+      : DriverHint.forCommands(commands)
   })
 
 interface Failed {

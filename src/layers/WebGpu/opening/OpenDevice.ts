@@ -11,7 +11,7 @@ import * as BackendTraits from "../../../domain/device/BackendTraits.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import { RecordedFailures, thrown } from "../commands/ErrorScopes.ts"
+import { RecordedFailures, thrown, uncaptured } from "../commands/ErrorScopes.ts"
 import type { WebGpuImage } from "../images/WebGpuImage.ts"
 import type { WebGpuSampler } from "../images/WebGpuSampler.ts"
 import { language } from "../language/WgslLanguage.ts"
@@ -137,7 +137,7 @@ const watch = (gpu: WebGpuHandle.Gpu, adapter: WebGpuHandle.Adapter, device: Web
   device.onuncapturederror = (event) => {
     event.preventDefault()
     const { constructor: { name: codeName }, message } = event.error
-    failures.add({ call: "GPUDevice", failures: [{ codeName, message }], commands: [] })
+    failures.add({ call: uncaptured, failures: [{ codeName, message }], commands: [] })
   }
   return opened
 }

@@ -6,18 +6,30 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { formatted } from "../../../domain/arguments/Format.ts"
 import type { DType } from "../../../domain/data/DType.ts"
 import { hasHalves } from "../../../domain/data/HalfSupport.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import type { GpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import { submitNothing } from "../commands/SubmittedWork.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { destroyAll, featureHint, lossOf, type OpenDevice, unwatched } from "./OpenDevice.ts"
 
-/** Takes a device into use, until the scope closes. Fails with DeviceLost where it is lost already. */
+/**
+ * Takes a device into use, until the scope closes. Fails with DeviceLost where it is lost already. Some libraries give a promise of
+ * their device, so what is none is an error of its own.
+ */
 export const open = Effect.fnUntraced(function*(
+  operation: string,
   device: WebGpuHandle.Device
 ): Effect.fn.Return<OpenDevice, GpuError, Scope.Scope> {
+  if (!isDevice(device)) {
+    return yield* invalidRequest(
+      operation,
+      `${formatted(device)} was given for a GPUDevice`,
+      "Pass the GPUDevice itself, and await a promise of it before."
+    )
+  }
   const { opened } = yield* Effect.acquireRelease(
     Effect.sync(() => watch(device)),
     ({ opened, stop }) =>
@@ -30,6 +42,9 @@ export const open = Effect.fnUntraced(function*(
   yield* Effect.promise(() => Promise.resolve())
   return opened.status.error === undefined ? opened : yield* opened.status.error
 })
+
+const isDevice = (device: Partial<WebGpuHandle.Device> | null | undefined): boolean =>
+  device?.limits !== undefined && device.features !== undefined && device.queue !== undefined
 
 /** Without the submit, the driver would free the memory only after the other code's next one. */
 const close = (opened: OpenDevice): void => {
