@@ -9,7 +9,8 @@
 import * as UsageFlags from "./UsageFlags.ts"
 
 /**
- * A set of usage flags, joined with `|`.
+ * A set of usage flags, joined with `|`. The bits are the library's own, and not those of `GPUBufferUsage` or `cl_mem_flags`:
+ * `GPUBufferUsage.STORAGE` is the bit of {@link kernelReadOnly}.
  *
  * **Example** (Buffers by what they are for)
  *

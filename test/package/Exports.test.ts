@@ -21,6 +21,16 @@ describe("exports of package.json", () => {
     strictEqual(status, 0, stderr)
   })
 
+  it("come with no script that an installation would run", () => {
+    for (const folder of folders) {
+      const { scripts = {} } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as {
+        readonly scripts?: Readonly<Record<string, string>>
+      }
+      const run = ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"]
+      deepStrictEqual(run.filter((name) => name in scripts), [])
+    }
+  })
+
   it("have a path for each module", () => {
     strictEqual(BufferPool.allocate, Root.BufferPool.allocate)
     strictEqual(DeviceArrayModule.add, Arrays.DeviceArray.add)

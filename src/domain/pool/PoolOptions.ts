@@ -242,12 +242,19 @@ const { clear, eviction, label, maxBytes, maxFraction, maxHeldBytes } = PoolOpti
 
 /** Of a small pool, whose requests do not wait. */
 export const SmallBlockOptions = Schema.Struct({
+  /** The most bytes that the pool manages: bytes, or "512 MiB", or "50%". Default: that of the device, which mostly has none. */
   maxBytes,
+  /** The same as a share of the device's memory, from 0 to 1. Give one of the two. */
   maxFraction,
+  /** The most bytes that the pool keeps for reuse. Default: no limit. */
   maxHeldBytes,
+  /** Which held blocks are freed to make room: see `EvictionPolicy`. */
   eviction,
+  /** From request to block size; `SizePolicy.defaultPolicy` without it. */
   sizePolicy,
+  /** `"acquire"` fills memory with zeros before each lease; `"never"` (the default) does not change it. */
   clear,
+  /** The label of leases without one of their own. */
   label
 })
 
