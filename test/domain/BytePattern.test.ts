@@ -31,6 +31,19 @@ describe("BytePattern", () => {
     )
   })
 
+  it("repeats beyond a block, the last one cut", () => {
+    const { largestBlock } = BytePattern
+    for (
+      const length of [largestBlock - 1, largestBlock, largestBlock + 1, 2 * largestBlock + 130, 5 * largestBlock - 3]
+    ) {
+      for (const size of [2, 4, 128]) {
+        const target = new Uint8Array(length)
+        BytePattern.repeat(target, Uint8Array.from({ length: size }, (_, at) => at + 1))
+        assert(target.every((byte, at) => byte === at % size + 1), `${size} bytes in ${length}`)
+      }
+    }
+  })
+
   it("is filled from a whole number of patterns on, a whole number of times", () => {
     const count = fc.nat(300)
     fc.assert(fc.property(fc.constantFrom(1, 2, 4, 8, 16, 32, 64, 128), count, count, (size, offset, bytes) => {

@@ -15,6 +15,7 @@ import type { DriverError, GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { Host } from "../../src/host.ts"
+import { ImageFormat, Images, ImageShape } from "../../src/images.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
@@ -339,6 +340,22 @@ describe("large transfers", () => {
       assert.isAbove(turns, 4)
       strictEqual(read.byteLength, bytes)
       assert(read.every((byte, i) => byte === 13 - (i % 2)))
+    }).pipe(Effect.scoped, Effect.provide(Host.layer())))
+
+  it.effect("of many short rows go in pieces, too", () =>
+    Effect.gen(function*() {
+      const [width, height, depth] = [3, 1024, 128]
+      const image = yield* Images.make(ImageShape.image3d(width, height, depth), ImageFormat.make("rg", "uint8"))
+      yield* Images.fill(image, 0)
+      const turns = yield* turnsDuring(
+        Effect.andThen(
+          Images.fill(image, [7, 8], { origin: [1], extent: [2, height, depth] }),
+          CommandQueue.finish
+        )
+      )
+      assert.isAbove(turns, 4)
+      const found = yield* Images.read(image, Uint8Array)
+      assert(found.every((byte, at) => byte === [0, 0, 7, 8, 7, 8][at % 6]))
     }).pipe(Effect.scoped, Effect.provide(Host.layer())))
 })
 

@@ -64,9 +64,16 @@ export const repeat = (target: Uint8Array<ArrayBuffer>, pattern: Uint8Array<Arra
     target.fill(first!)
     return
   }
-  target.set(pattern.subarray(0, target.length))
-  for (let done = pattern.length; done < target.length; done *= 2) target.copyWithin(done, 0, done)
+  target.set(pattern.length > target.length ? pattern.subarray(0, target.length) : pattern)
+  let block = pattern.length
+  for (let done = block; done < target.length; done += block) {
+    if (block < largestBlock) block = done
+    target.copyWithin(done, 0, block)
+  }
 }
+
+/** Blocks of this size stay in the first cache of a processor. */
+export const largestBlock = 16 * 1024
 
 const isWord = (value: number): boolean => Number.isInteger(value) && value >= 0 && value <= 0xffffffff
 

@@ -113,9 +113,6 @@ const timedPieces = function*(
   timed(Number(nanos) / 1e9)
 }
 
-/** At most so many copies of the element are prepared, and copied from there. */
-const patternElements = 4096
-
 /** Keeps `element`: do not change it later. */
 export const fill = (
   target: HostBuffer,
@@ -125,28 +122,34 @@ export const fill = (
 ): HostCommand => ({
   label: CommandLabel.fill(byteLength(extent), target),
   buffers: [target],
-  *pieces() {
-    const { base, memory } = target
-    const bytes = new Uint8Array(memory)
-    const pattern = patternOf(element, byteLength(extent))
-    let worked = 0
-    for (const [at, , length] of runs(extent, place, packed(extent))) {
-      for (let done = 0; done < length; done += pattern.length) {
-        const part = Math.min(pattern.length, length - done)
-        bytes.set(pattern.subarray(0, part), base + at + done)
-        worked += part
-        if (worked < chunkBytes) continue
-        yield worked / chunkBytes
-        worked = 0
-      }
-    }
-    yield worked / chunkBytes
-  }
+  pieces: () => fillPieces(target, extent, place, element)
 })
 
-const patternOf = (element: Uint8Array<ArrayBuffer>, bytes: number): Uint8Array<ArrayBuffer> => {
-  const { length } = element
-  const pattern = new Uint8Array(length * Math.min(patternElements, Math.ceil(bytes / length)))
-  BytePattern.repeat(pattern, element)
-  return pattern
+const fillPieces = function*(
+  { base, memory }: HostBuffer,
+  extent: Extent,
+  place: Place,
+  element: Uint8Array<ArrayBuffer>
+): Generator<number, void> {
+  const bytes = new Uint8Array(memory)
+  /** Where short rows are copied from: a row that was filled since the last pause, in which a program may write there. */
+  let filled: number | undefined
+  let cost = 0
+  for (const [at, , length] of runs(extent, place, packed(extent))) {
+    for (let done = 0; done < length; done += chunkBytes) {
+      const part = Math.min(chunkBytes, length - done)
+      const start = base + at + done
+      if (filled !== undefined && length <= BytePattern.largestBlock) bytes.copyWithin(start, filled, filled + part)
+      else {
+        BytePattern.repeat(bytes.subarray(start, start + part), element)
+        filled = start
+      }
+      cost += rowCost + part / chunkBytes
+      if (cost < 1) continue
+      yield cost
+      cost = 0
+      filled = undefined
+    }
+  }
+  if (cost > 0) yield cost
 }
