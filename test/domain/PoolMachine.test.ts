@@ -20,25 +20,33 @@ const anyOptions: fc.Arbitrary<WorldOptions> = fc.record({
   closes: fc.boolean()
 })
 
+/** A memory whose limit is no obstacle, and a driver that has little. */
+const shortOfDriver: WorldOptions = {
+  maxBytes: 1000,
+  driverBytes: 40,
+  maxBypasses: 0,
+  clears: false,
+  hasHandlers: false,
+  hasQueues: false,
+  trims: false,
+  closes: true
+}
+
 /** A request continues after its reservation has ended, and still has some of its bytes, for which others wait. */
 const outlivedReservations: Array<[WorldOptions, Array<number>, undefined]> = [
   [1688786190, 2057010332, 1308026850, 652962160, 522573086, 0],
   [425182914, 1520597702, 229088934, 529068514, 909461020],
   [283545678, 1739160280, 520636090, 799991058, 218082332, 1588685874, 0]
-].map((choices) => [
-  {
-    maxBytes: 1000,
-    driverBytes: 40,
-    maxBypasses: 0,
-    clears: false,
-    hasHandlers: false,
-    hasQueues: false,
-    trims: false,
-    closes: true
-  },
-  choices,
-  undefined
-])
+].map((choices) => [shortOfDriver, choices, undefined])
+
+/** A request that is tried while no other waits gets bytes, and the driver refuses it again while others ask. */
+const refusedAgain: [WorldOptions, Array<number>] = [
+  shortOfDriver,
+  [
+    [859207908, 219245780, 827271588, 147472494, 1510991280, 1471471603, 173253684, 1739936988, 1379653268],
+    [1429873198, 1008575860, 0, 0, 0, 606979756, 0, 631797725, 0, 558501378]
+  ].flat()
+]
 
 describe("the machine of a pool", () => {
   it("counts every byte once, whatever comes in, and lets every request end, as the memory does too", () => {
@@ -78,7 +86,7 @@ describe("the machine of a pool", () => {
         world.drain()
         world.checkEmpty()
       }),
-      { numRuns: runs(3000) }
+      { numRuns: runs(3000), examples: [refusedAgain] }
     )
   })
 
