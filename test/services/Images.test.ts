@@ -15,6 +15,7 @@ import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import { DeviceImage } from "../../src/services/device/DeviceImage.ts"
@@ -146,6 +147,25 @@ describe("failures of commands on images", () => {
 })
 
 describe("images", () => {
+  it.effect("are made without options where a program in JavaScript passes null, as buffers are", () =>
+    Effect.gen(function*() {
+      const service = yield* Images.Images
+      const shape = ImageShape.image2d(1, 1)
+      const none = JSON.parse("null")
+      const buffer = yield* BufferPool.allocate(4, none)
+      for (
+        const made of [
+          service.make(shape, ImageFormat.rgba8, none),
+          service.fromHost(new Uint8Array(4), shape, ImageFormat.rgba8, none),
+          service.overBuffer(buffer, ImageFormat.rgba8, none)
+        ]
+      ) {
+        const image = yield* made
+        deepStrictEqual([image.usage, image.label], [ImageUsage.defaultUsage, undefined])
+      }
+      yield* service.fromArray(new Uint8Array(1), shape, none)
+    }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(Host.layer())))))
+
   it.effect("equal themselves, and what is the same driver object", () =>
     Effect.gen(function*() {
       const [one, other] = [yield* square(2), yield* square(2)]

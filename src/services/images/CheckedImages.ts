@@ -79,7 +79,7 @@ export class CheckedImages implements Service {
   readonly overBuffer: Service["overBuffer"] = (buffer, format, options) =>
     ScopedAttachment.acquire("Images.overBuffer", "image", (attachment) => {
       const operation = "Images.overBuffer"
-      const { image, memory } = OverBuffer.resolve(operation, this.#device, buffer, format, options)
+      const { image, memory } = OverBuffer.resolve(operation, this.#device, buffer, format, options ?? {})
       const { createOverUnsafe } = this.#driver
       if (createOverUnsafe === undefined) return OverBuffer.unsupported(operation, this.#device.info)
       valid(this.#allocator.deviceProblem(operation, image))
@@ -355,8 +355,11 @@ export class CheckedImages implements Service {
 const descriptionOf = (
   shape: ImageShape.ImageShape,
   format: ImageFormat.ImageFormat,
-  { label, usage = ImageUsage.defaultUsage }: ImageOptions = {}
-): ImageDescription => ({ shape, format, usage, label })
+  options: ImageOptions | undefined
+): ImageDescription => {
+  const { label, usage = ImageUsage.defaultUsage } = options ?? {}
+  return { shape, format, usage, label }
+}
 
 const usageOf: Readonly<Record<MapAccess, ImageUsage.ImageUsage>> = {
   read: ImageUsage.copySrc,

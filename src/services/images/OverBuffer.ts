@@ -27,7 +27,7 @@ export const resolve = (
   device: DeviceContext["Service"],
   buffer: BufferLike.BufferLike,
   format: ImageFormat.ImageFormat,
-  { label = buffer.label, usage = ImageUsage.defaultUsage, width }: OverBufferOptions = {}
+  { label = buffer.label, usage = ImageUsage.defaultUsage, width }: OverBufferOptions
 ): { readonly memory: DeviceBuffer; readonly image: ImageDescription } => {
   const memory = valid(BufferMemory.of(operation, buffer, device))
   valid(ImageProblems.formatProblem(operation, format))
