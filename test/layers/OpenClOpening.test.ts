@@ -8,8 +8,9 @@ import type { DriverObjects } from "../../src/domain/device/DriverObjects.ts"
 import { doctor } from "../../src/domain/device/OptionalPackage.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { libraryNames } from "../../src/layers/OpenCl/OpenClApi.ts"
-import { OpenCl } from "../../src/opencl.ts"
+import { OpenCl, Svm } from "../../src/opencl.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { describeWith } from "../support/required.ts"
@@ -98,7 +99,44 @@ it("knows the loader's name on every system", () => {
   deepStrictEqual(libraryNames("darwin"), ["/System/Library/Frameworks/OpenCL.framework/OpenCL"])
 })
 
+/** A loader that lacks some functions of the system's. */
+const lacking = (isMissing: (name: string) => boolean) =>
+  Effect.gen(function*() {
+    const koffi = (yield* Effect.promise(() => import("koffi"))).default
+    const load: typeof koffi.load = (...args) => {
+      const library = koffi.load(...args)
+      const func: typeof library.func = (...args: ReadonlyArray<unknown>) => {
+        const [name] = args
+        if (isMissing(String(name))) throw new Error(`Cannot find function '${name}' in shared library`)
+        return Reflect.apply(library.func, library, args)
+      }
+      return { ...library, func }
+    }
+    return yield* OpenCl.load({ koffi: () => Promise.resolve({ ...koffi, load }) })
+  })
+
 describeWith(["opencl"], "Opening an OpenCL device", () => {
+  it.effect("needs the functions of OpenCL 1.2, and says which the loader lacks", () =>
+    Effect.gen(function*() {
+      for (const missing of ["clEnqueueFillBuffer", "clEnqueueMigrateMemObjects", "clCreateImage"]) {
+        const error = yield* Effect.flip(lacking((name) => name === missing))
+        strictEqual(error.reason._tag, "DeviceUnavailable")
+        assert.include(error.message, `Cannot find function '${missing}'`)
+      }
+    }))
+
+  it.live("needs none of OpenCL 2.0, but for its shared memory", () =>
+    Effect.gen(function*() {
+      const api = yield* lacking((name) => /SVM|WithProperties/.test(name))
+      yield* Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(8)
+        yield* CommandQueue.fill(x, 7)
+        deepStrictEqual([...yield* CommandQueue.read(x, Uint32Array)], [7, 7])
+        const shared = Effect.scoped(Effect.provide(BufferPool.allocate(8), Svm.layerPool()))
+        strictEqual((yield* Effect.flip(shared)).reason._tag, "OutOfMemory")
+      }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layerFrom(api)))))
+    }))
+
   it.effect("lists platforms and devices as plain data", () =>
     Effect.gen(function*() {
       const platforms = yield* OpenCl.devices

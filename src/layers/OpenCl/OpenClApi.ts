@@ -284,16 +284,17 @@ const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenC
   return { ...bound as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
 }
 
-/**
- * An old loader lacks functions of later versions of OpenCL. In their place it gets one that returns or stores a code. Every loader
- * has those that run on a thread.
- */
+/** A function of OpenCL 2.0. Every device that can be opened needs those of 1.2. */
+const isNewer = (name: string): boolean => name.includes("SVM") || name.endsWith("WithProperties")
+
+/** A loader of OpenCL 1.2 lacks newer functions. In their place it gets one that returns or stores a code. */
 const boundTo = (library: Library, name: string, { args, result }: Native<Types, keyof Results>): unknown => {
   const types = args.map((argument) => nativeTypes[argument])
   if (result === "async") return library.func(name.slice(0, -"Async".length), "int32_t", types).async
   try {
     return library.func(name, result, types)
-  } catch {
+  } catch (cause) {
+    if (!isNewer(name)) throw cause
     return (...args: ReadonlyArray<unknown>) => missing(result, args.at(-1))
   }
 }
