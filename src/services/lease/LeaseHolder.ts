@@ -5,7 +5,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Iterable from "effect/Iterable"
 import * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
 import { validated } from "../calls/Validated.ts"
@@ -81,7 +80,9 @@ const isRecord = (value: object): boolean => {
  * @since 0.1.0
  */
 export const leases = (value: unknown): ReadonlySet<Lease> => {
-  return leasesOf(Iterable.filter(walk(value), (holder) => holder !== undefined))
+  const found: Array<LeaseHolder> = []
+  for (const holder of walk(value)) if (holder !== undefined) found.push(holder)
+  return leasesOf(found)
 }
 
 /**
@@ -101,7 +102,7 @@ const perTurn = 65_536
 
 /**
  * The holders in a value, each once: itself, or those in tuples, arrays and records. Other fibers run in between when
- * the value is a large one. Fails with InvalidRequest for a value that throws when it is looked at.
+ * the value is a large one.
  *
  * @category functions
  * @since 0.1.0
@@ -111,26 +112,31 @@ export const holders = (operation: string, value: unknown): Effect.Effect<Readon
     const found: Array<LeaseHolder> = []
     const steps = walk(value)
     const turn: Effect.Effect<ReadonlyArray<LeaseHolder>, GpuError> = validated(operation, () => {
-      for (let left = perTurn; left > 0; left--) {
-        const { done, value: holder } = steps.next()
-        if (done === true) return Effect.succeed(found)
-        if (holder !== undefined) found.push(holder)
+      for (let step = steps.next(); step.done !== true; step = steps.next()) {
+        if (step.value === undefined) return Effect.andThen(Effect.yieldNow, turn)
+        found.push(step.value)
       }
-      return Effect.andThen(Effect.yieldNow, turn)
+      return Effect.succeed(found)
     })
     return turn
   })
 
-/** Visits a value, and the elements of tuples, arrays and records in it. Yields at each: its holder, or undefined. */
+/**
+ * Visits a value, and the elements of tuples, arrays and records in it. Yields its holders; and `undefined` after each
+ * {@link perTurn} elements, not after each one, which would cost more than the visit.
+ */
 function* walk(value: unknown): Generator<LeaseHolder | undefined, void> {
   const seen = new Set<object>()
   const pending: Array<object> = [[value]]
+  let visited = 0
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     for (const element of Array.isArray(next) ? next : Object.values(next)) {
-      const isNew = typeof element === "object" && element !== null && !seen.has(element)
-      if (isNew) seen.add(element)
-      if (isNew && !isHolder(element) && (Array.isArray(element) || isRecord(element))) pending.push(element)
-      yield isNew && isHolder(element) ? element : undefined
+      visited++
+      if (visited % perTurn === 0) yield undefined
+      if (typeof element !== "object" || element === null || seen.has(element)) continue
+      seen.add(element)
+      if (isHolder(element)) yield element
+      else if (Array.isArray(element) || isRecord(element)) pending.push(element)
     }
   }
 }
