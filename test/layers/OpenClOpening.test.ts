@@ -19,6 +19,7 @@ import { answering, watch, type Watched } from "../support/watchedOpenCl.ts"
 const CL_DEVICE_AVAILABLE = 0x1027
 const CL_DEVICE_COMPILER_AVAILABLE = 0x1028
 const CL_PLATFORM_NAME = 0x0902
+const CL_DEVICE_VERSION = 0x102f
 
 const failing = (watched: Watched, options?: OpenCl.DeviceOptions) =>
   Effect.flip(Effect.scoped(Layer.build(OpenCl.layerFrom(watched.api, options))))
@@ -99,6 +100,10 @@ it("knows the loader's name on every system", () => {
   deepStrictEqual(libraryNames("darwin"), ["/System/Library/Frameworks/OpenCL.framework/OpenCL"])
 })
 
+const of12 = (name: string) => /Fill|Migrate|Marker|clCreateImage/.test(name)
+
+const of20 = (name: string) => /SVM|WithProperties/.test(name)
+
 /** A loader that lacks some functions of the system's. */
 const lacking = (isMissing: (name: string) => boolean) =>
   Effect.gen(function*() {
@@ -116,24 +121,46 @@ const lacking = (isMissing: (name: string) => boolean) =>
   })
 
 describeWith(["opencl"], "Opening an OpenCL device", () => {
-  it.effect("needs the functions of OpenCL 1.2, and says which the loader lacks", () =>
+  it.effect("needs a loader with the functions of OpenCL 1.1, and says which it lacks", () =>
     Effect.gen(function*() {
-      for (const missing of ["clEnqueueFillBuffer", "clEnqueueMigrateMemObjects", "clCreateImage"]) {
-        const error = yield* Effect.flip(lacking((name) => name === missing))
-        strictEqual(error.reason._tag, "DeviceUnavailable")
-        assert.include(error.message, `Cannot find function '${missing}'`)
-      }
+      const error = yield* Effect.flip(lacking((name) => name === "clEnqueueCopyBufferRect"))
+      strictEqual(error.reason._tag, "DeviceUnavailable")
+      assert.include(error.message, "Cannot find function 'clEnqueueCopyBufferRect'")
     }))
 
-  it.live("needs none of OpenCL 2.0, but for its shared memory", () =>
+  it.effect("needs a loader with those of 1.2 for a device that has them", () =>
     Effect.gen(function*() {
-      const api = yield* lacking((name) => /SVM|WithProperties/.test(name))
+      const api = yield* lacking((name) => of12(name) || of20(name))
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(OpenCl.layerFrom(api))))
+      strictEqual(error.reason._tag, "DeviceUnavailable")
+      assert.include(error.message, "the OpenCL loader lacks functions of OpenCL 1.2, which the device has")
+    }))
+
+  it.live("needs none of 1.2 for a device of 1.1", () =>
+    Effect.gen(function*() {
+      const api = yield* lacking((name) => of12(name) || of20(name))
+      const clGetDeviceInfo = answering(api.clGetDeviceInfo, CL_DEVICE_VERSION, "OpenCL 1.1 Old")
+      yield* Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(8)
+        yield* CommandQueue.fill(x, 7)
+        deepStrictEqual([...yield* CommandQueue.read(x, Uint32Array)], [7, 7])
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layerFrom({ ...api, clGetDeviceInfo }))))
+      )
+    }))
+
+  it.live("needs none of 2.0, but for shared virtual memory", () =>
+    Effect.gen(function*() {
+      const api = yield* lacking(of20)
       yield* Effect.gen(function*() {
         const x = yield* BufferPool.allocate(8)
         yield* CommandQueue.fill(x, 7)
         deepStrictEqual([...yield* CommandQueue.read(x, Uint32Array)], [7, 7])
         const shared = Effect.scoped(Effect.provide(BufferPool.allocate(8), Svm.layerPool()))
-        strictEqual((yield* Effect.flip(shared)).reason._tag, "OutOfMemory")
+        const error = yield* Effect.flip(shared)
+        strictEqual(error.reason._tag, "Unsupported")
+        assert.include(error.message, "the OpenCL loader has no functions of OpenCL 2.0")
       }).pipe(Effect.scoped, Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layerFrom(api)))))
     }))
 

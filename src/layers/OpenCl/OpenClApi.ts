@@ -203,6 +203,11 @@ export interface OpenClApi extends Functions {
    * compiler use more is refused.
    */
   readonly asyncStackBytes: number
+  /**
+   * The version of OpenCL whose functions the loader has: 1.1, 1.2 or 2. In place of newer functions it has some that return
+   * or store CL_INVALID_OPERATION.
+   */
+  readonly loaderVersion: number
 }
 
 /**
@@ -280,25 +285,42 @@ const loadWith = (koffi: Koffi, library: string | undefined): Effect.Effect<Open
 
 const bind = (library: Library, { view }: Koffi, asyncStackBytes: number): OpenClApi => {
   const bound: Record<string, unknown> = {}
-  for (const [name, native] of Object.entries(functions)) bound[name] = boundTo(library, name, native)
-  return { ...bound as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes }
+  let loaderVersion = 2
+  for (const [name, native] of Object.entries(functions)) {
+    try {
+      bound[name] = boundTo(library, name, native)
+    } catch (cause) {
+      const version = versionBefore(name)
+      if (version === undefined) throw cause
+      loaderVersion = Math.min(loaderVersion, version)
+      bound[name] = (...args: ReadonlyArray<unknown>) => missing(native.result, args.at(-1))
+    }
+  }
+  return { ...bound as Functions, view: (address, bytes) => view(address, bytes), asyncStackBytes, loaderVersion }
 }
 
-/** A function of OpenCL 2.0. Every device that can be opened needs those of 1.2. */
-const isNewer = (name: string): boolean => name.includes("SVM") || name.endsWith("WithProperties")
-
-/** A loader of OpenCL 1.2 lacks newer functions. In their place it gets one that returns or stores a code. */
 const boundTo = (library: Library, name: string, { args, result }: Native<Types, keyof Results>): unknown => {
   const types = args.map((argument) => nativeTypes[argument])
-  if (result === "async") return library.func(name.slice(0, -"Async".length), "int32_t", types).async
-  try {
-    return library.func(name, result, types)
-  } catch (cause) {
-    if (!isNewer(name)) throw cause
-    return (...args: ReadonlyArray<unknown>) => missing(result, args.at(-1))
-  }
+  return result === "async"
+    ? library.func(name.slice(0, -"Async".length), "int32_t", types).async
+    : library.func(name, result, types)
 }
 
+const functionsOf12: ReadonlySet<string> = new Set([
+  "clCreateImage",
+  "clEnqueueFillBuffer",
+  "clEnqueueFillImage",
+  "clEnqueueMarkerWithWaitList",
+  "clEnqueueMigrateMemObjects"
+])
+
+/** The version of a loader that lacks a function; `undefined` for a function that every loader has. */
+const versionBefore = (name: string): number | undefined => {
+  if (name.includes("SVM") || name.endsWith("WithProperties")) return 1.2
+  return functionsOf12.has(name) ? 1.1 : undefined
+}
+
+/** What a function that an old loader lacks returns, or stores in its last argument. */
 const missing = (result: keyof Results, code: unknown): number | null => {
   if (result === "int32_t") return OpenClCode.invalidOperation
   if (code instanceof Int32Array) code[0] = OpenClCode.invalidOperation

@@ -82,7 +82,7 @@ export class OpenClSamplers {
   }
 
   get #hasProperties(): boolean {
-    return versionNumber(this.#device.device) >= 2
+    return versionNumber(this.#device.device) >= 2 && this.#device.api.loaderVersion >= 2
   }
 
   get #hasLevels(): boolean {

@@ -84,7 +84,7 @@ export const list = (api: OpenClApi): Effect.Effect<ReadonlyArray<OpenClPlatform
  *
  * @internal
  */
-export const versionNumber = (device: OpenClDevice): number =>
+export const versionNumber = (device: Pick<OpenClDevice, "version">): number =>
   Number(/^OpenCL (\d+\.\d+)/.exec(device.version)?.[1] ?? 0)
 
 /**
@@ -105,7 +105,7 @@ export const isNvidia = ({ name }: OpenClPlatform): boolean => name === "NVIDIA 
  *
  * @internal
  */
-export const isVersion12 = (device: OpenClDevice): boolean => versionNumber(device) >= 1.2
+export const isVersion12 = (device: Pick<OpenClDevice, "version">): boolean => versionNumber(device) >= 1.2
 
 // A vector costs an address and two 32-bit numbers; the rest is for scalars and the count.
 const bytesPerVector = 16
@@ -204,19 +204,22 @@ const unusable = ({ hasCompiler, isAvailable, isLittleEndian }: Facts): string |
   return isLittleEndian ? undefined : "it is big-endian, unlike this machine"
 }
 
+const outdatedLoader = "the OpenCL loader lacks functions of OpenCL 1.2, which the device has: install a newer loader"
+
 const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice => {
   const facts = InfoQuery.all(deviceProperties, api.clGetDeviceInfo, id)
   const { maxReadImages, maxSamplers, maxWriteImages } = facts
+  const plain = InfoQuery.all(plainProperties, api.clGetDeviceInfo, id)
   return {
     index,
-    ...InfoQuery.all(plainProperties, api.clGetDeviceInfo, id),
+    ...plain,
     type: deviceType(facts.type),
     // Only the first dimension is used.
     maxWorkgroupSize: Math.min(facts.maxWorkgroupSize, Number(facts.maxWorkItemSizes?.[0] ?? 1)),
     images: facts.imageSupport ? { maxReadImages, maxWriteImages, maxSamplers } : undefined,
     memoryAlignment: alignmentOf(facts.memoryAlignmentBits),
     extensions: facts.extensions.split(" ").filter((name) => name !== ""),
-    unusable: unusable(facts),
+    unusable: unusable(facts) ?? (isVersion12(plain) && api.loaderVersion < 1.2 ? outdatedLoader : undefined),
     id
   }
 }

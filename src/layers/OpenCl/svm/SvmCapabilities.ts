@@ -45,7 +45,7 @@ const largestType = 128
 
 /** @internal */
 export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabilities => {
-  const bits = versionNumber(device) < 2
+  const bits = versionNumber(device) < 2 || api.loaderVersion < 2
     ? 0
     : InfoQuery.long(api.clGetDeviceInfo, device.id, CL_DEVICE_SVM_CAPABILITIES) ?? 0
   return {
@@ -60,6 +60,8 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
       ? undefined
       : versionNumber(device) < 2
       ? `${device.name} has ${device.version.trim()}, and shared virtual memory came with OpenCL 2.0`
+      : api.loaderVersion < 2
+      ? "the OpenCL loader has no functions of OpenCL 2.0"
       : `${device.name} reports no kind of it`
   }
 }
