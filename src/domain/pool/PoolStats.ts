@@ -123,7 +123,8 @@ export const sum = (stats: ReadonlyArray<PoolStats>): PoolStats => {
   return total
 }
 
-const none = new PoolCounters()
+/** A plain object, of which a copy takes a fraction of what a copy of a class's instance does. */
+const none = { ...new PoolCounters() }
 
 const names = Object.keys(none) as ReadonlyArray<keyof PoolStats>
 
