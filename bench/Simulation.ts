@@ -77,7 +77,8 @@ class SimulatedPool {
 
   release(block: Block): void {
     this.capacity -= block.capacity
-    if (!this.core.release(block)) this.core.freed(block)
+    const gone = this.core.release(block)
+    if (gone !== undefined) this.core.freed(gone)
     while (this.core.excessHeld) this.core.freed(this.core.evictOldest()!)
   }
 

@@ -171,3 +171,11 @@ export * as PoolCore from "./domain/pool/PoolCore.ts"
  * @since 0.1.0
  */
 export * as PoolSource from "./services/lease/PoolSource.ts"
+
+/**
+ * The same for slabs that are split and merged.
+ *
+ * @category machine
+ * @since 0.1.0
+ */
+export * as ArenaCore from "./domain/pool/arena/ArenaCore.ts"

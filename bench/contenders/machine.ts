@@ -15,6 +15,7 @@ const measure = (worlds: number): number => {
       driverBytes: [40, 100, 100_000][Math.floor(index / 3) % 3]!,
       maxBypasses: [0, 2, 16][index % 3]!,
       clears: index % 2 === 0,
+      splits: false,
       hasHandlers: index % 5 === 0,
       hasQueues: index % 7 === 0,
       trims: index % 4 === 0,

@@ -54,12 +54,12 @@ describe("PoolCore.setMaxBytes", () => {
     const [a, b, c] = [active(core, 60, "a"), active(core, 60, "b"), active(core, 40, "c")]
     core.setMaxBytes(100)
     assert.isFalse(core.addPending(1))
-    assert.isFalse(core.release(a))
+    assert.strictEqual(core.release(a), a)
     core.freed(a)
     assert.strictEqual(core.managedBytes, 100)
-    assert.isTrue(core.release(b))
+    assert.isUndefined(core.release(b))
     core.setMaxBytes(99)
-    assert.isFalse(core.release(c))
+    assert.strictEqual(core.release(c), c)
   })
 
   it("counts reservations, and ends an excess with the one that fails", () => {
@@ -69,9 +69,9 @@ describe("PoolCore.setMaxBytes", () => {
     core.setMaxBytes(150)
     assert.strictEqual(core.deficit(1), 51)
     core.removePending(40)
-    assert.isFalse(core.release(a))
+    assert.strictEqual(core.release(a), a)
     core.removePending(60)
-    assert.isTrue(core.release(b))
+    assert.isUndefined(core.release(b))
   })
 
   it("does not take a reservation that becomes a block for the end of an excess", () => {
@@ -80,10 +80,10 @@ describe("PoolCore.setMaxBytes", () => {
     assert.isTrue(core.addPending(100))
     core.setMaxBytes(150)
     const late = core.addActive(0, 100, "late", 100)
-    assert.isFalse(core.release(a))
+    assert.strictEqual(core.release(a), a)
     core.freed(a)
-    assert.isTrue(core.release(b))
-    assert.isTrue(core.release(late))
+    assert.isUndefined(core.release(b))
+    assert.isUndefined(core.release(late))
   })
 
   it("does not hold what nobody waits for any more while the pool is above the limit", () => {
@@ -102,7 +102,7 @@ describe("PoolCore.setMaxBytes", () => {
     core.setMaxBytes(10)
     const hit = core.acquire(0, 60, 60, 60)!
     core.setMaxBytes(Infinity)
-    assert.isTrue(core.release(hit))
+    assert.isUndefined(core.release(hit))
   })
 
   it("does not hold in a pool that stopped holding, wherever the limits go", () => {
@@ -111,7 +111,7 @@ describe("PoolCore.setMaxBytes", () => {
     core.stopHolding()
     core.setMaxBytes(100)
     core.setMaxHeldBytes(100)
-    assert.isFalse(core.release(block))
+    assert.strictEqual(core.release(block), block)
   })
 })
 
@@ -145,11 +145,11 @@ describe("PoolCore.maxHeldBytes", () => {
   it("lets the longest held blocks go first", () => {
     const core: Core = new PoolCore({ maxHeldBytes: 100 })
     const [a, b, c, d] = [active(core, 30, "a"), active(core, 60, "b"), active(core, 30, "c"), active(core, 100, "d")]
-    for (const block of [b, a]) assert.isTrue(core.release(block))
+    for (const block of [b, a]) assert.isUndefined(core.release(block))
     assert.deepStrictEqual(freeExcess(core), [])
-    assert.isTrue(core.release(c))
+    assert.isUndefined(core.release(c))
     assert.deepStrictEqual(freeExcess(core), ["b"])
-    assert.isTrue(core.release(d))
+    assert.isUndefined(core.release(d))
     assert.deepStrictEqual(freeExcess(core), ["a", "c"])
     assert.strictEqual(core.heldBytes, 100)
   })
@@ -158,7 +158,7 @@ describe("PoolCore.maxHeldBytes", () => {
     const core: Core = new PoolCore({ maxHeldBytes: 100 })
     held(core, 40, "a")
     held(core, 50, "b")
-    assert.isTrue(core.release(core.acquire(0, 40, 40, 40)!))
+    assert.isUndefined(core.release(core.acquire(0, 40, 40, 40)!))
     held(core, 20, "c")
     assert.deepStrictEqual(freeExcess(core), ["b"])
   })
@@ -167,12 +167,12 @@ describe("PoolCore.maxHeldBytes", () => {
     const core: Core = new PoolCore({ maxHeldBytes: 100 })
     held(core, 60)
     const [large, exact] = [active(core, 101), active(core, 100)]
-    assert.isFalse(core.release(large))
+    assert.strictEqual(core.release(large), large)
     assert.strictEqual(held(core, 200).state, "detached")
     assert.isFalse(core.excessHeld)
-    assert.isTrue(core.release(exact))
+    assert.isUndefined(core.release(exact))
     const none: Core = new PoolCore({ maxHeldBytes: 0 })
-    assert.isFalse(none.release(active(none, 1)))
+    assert.isDefined(none.release(active(none, 1)))
   })
 
   it("is changed while blocks are held: without a known order the smallest go first", () => {
@@ -183,9 +183,9 @@ describe("PoolCore.maxHeldBytes", () => {
     assert.deepStrictEqual(freeExcess(core), ["b", "d"])
     assert.strictEqual(core.acquire(0, 64, 64, 64)?.value, "c")
     assert.strictEqual(core.acquire(0, 64, 64, 64)?.value, "a")
-    assert.isFalse(core.release(active(core, 141)))
+    assert.isDefined(core.release(active(core, 141)))
     core.setMaxHeldBytes(Infinity)
-    assert.isTrue(core.release(active(core, 141)))
+    assert.isUndefined(core.release(active(core, 141)))
   })
 })
 

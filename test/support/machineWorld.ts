@@ -7,6 +7,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Exit from "effect/Exit"
 import type { DeviceLimits } from "../../src/domain/device/DeviceInfo.ts"
 import { DriverError, type GpuError, make as makeError, type OutOfMemory } from "../../src/domain/GpuError.ts"
+import { ArenaCore } from "../../src/domain/pool/arena/ArenaCore.ts"
 import { type Budget, make as makeBudget } from "../../src/domain/pool/machine/Budget.ts"
 import type { LeaseCharge } from "../../src/domain/pool/machine/Charge.ts"
 import { sectionsOf } from "../../src/domain/pool/machine/ExclusiveSections.ts"
@@ -26,7 +27,7 @@ import {
 } from "../../src/domain/pool/machine/Request.ts"
 import { type ChargedBudget, Reservation } from "../../src/domain/pool/machine/Reservation.ts"
 import { waitQueue } from "../../src/domain/pool/machine/WaitQueue.ts"
-import type { PoolBlock } from "../../src/domain/pool/PoolCore.ts"
+import type { PoolBlock, PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 
 interface Value {
   recyclable: boolean
@@ -102,6 +103,8 @@ export interface WorldOptions {
   readonly driverBytes: number
   readonly maxBypasses: number
   readonly clears: boolean
+  /** Whether the memory splits slabs. */
+  readonly splits: boolean
   readonly hasHandlers: boolean
   /** Whether the device has several queues, so that a held block may not suit every request. */
   readonly hasQueues: boolean
@@ -114,6 +117,9 @@ export interface WorldOptions {
 }
 
 const none: ReadonlyArray<never> = []
+
+/** All leases of a slab have one value, so that one that is not recyclable ends the use of the slab. */
+const slabs = { unit: 2, slabBytes: 16, part: (slab: Value): Value => slab }
 
 const device: DeviceLimits = {
   granularity: 1,
@@ -133,7 +139,7 @@ const driverFailed: Failure = () =>
 /** A waiting request for one byte, in an exclusive section or in none. */
 export const waiter = (section: Reservation | undefined): WorldRequest =>
   new WorldRequest({
-    source: new Source(false, 0),
+    source: new Source({ clears: false, splits: false }, 0),
     operation: "World.allocate",
     asks: undefined,
     size: 1,
@@ -159,10 +165,12 @@ class Source implements RequestSource {
   readonly what = undefined
   closed = false
   readonly borrows = true
+  readonly splits: boolean
   readonly clears: boolean
   readonly family: number
 
-  constructor(clears: boolean, family: number) {
+  constructor({ clears, splits }: Pick<WorldOptions, "clears" | "splits">, family: number) {
+    this.splits = splits
     this.clears = clears
     this.family = family
   }
@@ -196,6 +204,8 @@ export class World implements PoolPort<Value> {
   #tasks: Array<() => void> = []
   /** Bytes that the driver has allocated and not freed, by its own count. */
   #driverBytes = 0
+  /** Bytes that no eviction frees, after the last input. */
+  #firm = 0
   #isLost = false
   /**
    * Set after a deadlock: the job that was let through may get into another one, which this world does not search for.
@@ -210,16 +220,17 @@ export class World implements PoolPort<Value> {
 
   constructor(options: WorldOptions) {
     this.options = options
-    const { clears, hasQueues, maxBypasses, maxBytes, queueOfFailing: queue = waitQueue, trims } = options
+    const { hasQueues, maxBypasses, maxBytes, queueOfFailing: queue = waitQueue, splits, trims } = options
     this.hasSeveralQueues = hasQueues
     const trimming = trims ? { maxHeldBytes: Math.ceil(maxBytes / 2), idle: { steps: 3, keepBytes: 10 } } : {}
+    const makeCore = splits ? (given: PoolCoreOptions) => new ArenaCore({ ...given, ...slabs }) : undefined
     this.machine = new PoolMachine<Value>(
-      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, queue, trims, ...trimming },
+      { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, queue, trims, ...trimming, makeCore },
       this
     )
     this.machine.listen(false)
     this.#pools = [0, 1].map((family) => ({
-      source: new Source(clears, family),
+      source: new Source(options, family),
       limit: makeBudget(this.machine, "pool", maxBytes, undefined, `pool ${family}`)
     }))
     const outer = makeBudget(this.machine, "budget", Math.ceil(maxBytes / 2), undefined, "outer")
@@ -380,8 +391,11 @@ export class World implements PoolPort<Value> {
       })
       : undefined
     const bytes = isSection ? 0 : size
+    const unit = machine.core.slabs?.unit ?? 1
+    const exactSize = Math.ceil(bytes / unit) * unit
     // Powers of two, so that blocks are used again.
-    const blockSize = isReservation || isSection ? bytes : 2 ** Math.ceil(Math.log2(size))
+    const policySize = machine.core.slabs?.sizePolicy.blockSize(exactSize) ?? 2 ** Math.ceil(Math.log2(size))
+    const blockSize = isReservation || isSection ? exactSize : Math.min(policySize, machine.core.maxBytes)
     const chain = isSection ? undefined : budget
     const accounts: ReadonlyArray<Account> = isSection
       ? [sectionsOf(machine)]
@@ -393,8 +407,8 @@ export class World implements PoolPort<Value> {
       operation: "World.allocate",
       asks,
       size: bytes,
-      exactSize: bytes,
-      blockSize: chain === undefined ? Math.min(blockSize, machine.core.maxBytes) : chain.blockSize(blockSize, bytes),
+      exactSize,
+      blockSize: chain === undefined || source.splits ? blockSize : chain.blockSize(blockSize, exactSize),
       family: source.family,
       label: undefined,
       callSite: undefined,
@@ -636,7 +650,17 @@ export class World implements PoolPort<Value> {
       [this.leases.size, activeBytes, pending, reserved, waiters]
     )
     strictEqual(core.managedBytes, this.#driverBytes)
-    strictEqual(core.managedBytes - core.heldBytes, sum(this.leases, ({ capacity }) => capacity))
+    const leased = sum(this.leases, ({ capacity }) => capacity)
+    // Free memory of a slab that may not exist is not held.
+    if (this.options.splits) strictEqual(core.managedBytes - core.heldBytes >= leased, true, "leases are not held")
+    else strictEqual(core.managedBytes - core.heldBytes, leased)
+    const firm = core.managedBytes - core.evictableBytes + core.pendingBytes + core.reservedBytes
+    strictEqual(
+      firm <= Math.max(core.maxBytes, this.#firm),
+      true,
+      "what no eviction frees does not grow above the limit"
+    )
+    this.#firm = firm
     for (const budget of this.budgets) {
       const ofLeases = sum(this.leases, ({ capacity, charge }) => charge?.budgets.includes(budget) ? capacity : 0)
       strictEqual(budget.stats().managedBytes, ofLeases)

@@ -269,7 +269,7 @@ const setMaxHeld = (limit: number) =>
     evictExcess(model, real)
   })
 
-const release = (n: number) => endLease("release", n, (core, block) => core.release(block), true)
+const release = (n: number) => endLease("release", n, (core, block) => core.release(block) === undefined, true)
 
 /** Leases that come and go together. */
 const burst = (family: string, requests: ReadonlyArray<number>) => {

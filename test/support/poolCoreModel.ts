@@ -31,6 +31,7 @@ const noStats = (): BigStats => ({
   activeBlocks: 0n,
   managedBlocks: 0n,
   heldBytes: 0n,
+  fragmentedBytes: 0n,
   activeBytes: 0n,
   managedBytes: 0n,
   pendingBytes: 0n,

@@ -284,7 +284,8 @@ export const expectInvariants = (stats: PoolStats): void => {
   for (const [name, value] of Object.entries(stats)) {
     Expect.isTrue(`${name} ${value} is a count`, Number.isSafeInteger(value) && value >= 0)
   }
-  Expect.equal("managed = held + active blocks", stats.managedBlocks, stats.heldBlocks + stats.activeBlocks)
+  // Blocks that are parts of a slab are more than the driver's.
+  Expect.isTrue("managed ≤ held + active blocks", stats.managedBlocks <= stats.heldBlocks + stats.activeBlocks)
   Expect.equal("managed = allocated - freed", stats.managedBlocks, stats.driverAllocations - stats.driverFrees)
   Expect.isTrue("active bytes fit into active blocks", stats.activeBytes <= stats.managedBytes - stats.heldBytes)
   Expect.isTrue("borrows are hits", stats.borrows <= stats.hits)

@@ -42,6 +42,8 @@ export interface PoolBlock<A, F = number> {
   readonly capacity: number
   /** The bin to which it returns, or undefined when it is freed at release. */
   readonly bin: PoolBin<F> | undefined
+  /** The block that the driver gets back when this one is freed: itself, or for a part of a slab the slab. */
+  readonly whole: PoolBlock<A, F>
   /** The bytes that its present lease asked for; 0 while it is not active. */
   readonly request: number
   readonly state: BlockState
@@ -49,13 +51,16 @@ export interface PoolBlock<A, F = number> {
 
 let lastNumber = 0
 
+/** A number for a block. @internal */
+export const nextNumber = (): number => ++lastNumber
+
 /**
  * A block with the fields that only the core uses.
  *
  * @internal
  */
 export class Block<A, F> implements PoolBlock<A, F> {
-  readonly number = ++lastNumber
+  readonly number = nextNumber()
   readonly value: A
   readonly capacity: number
   readonly bin: Bin<Block<A, F>, F> | undefined
@@ -73,4 +78,12 @@ export class Block<A, F> implements PoolBlock<A, F> {
     this.capacity = capacity
     this.bin = bin
   }
+
+  get whole(): this {
+    return this
+  }
 }
+
+/** Separate from the rest of a release, which then is short enough for the engine to inline. @internal */
+export const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
+  new Error(`PoolCore: only an active block can be released, this one is ${state}`)

@@ -17,13 +17,35 @@ import { IdleDecay } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
-import { Block, type PoolBlock } from "./PoolBlock.ts"
+import { Block, notActive, type PoolBlock } from "./PoolBlock.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { PoolCounters, type PoolStats, snapshotOf } from "./PoolStats.ts"
+import type { SizePolicy } from "./SizePolicy.ts"
 
 export type { IdleDecayOptions } from "./IdleDecay.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
 export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
+
+/**
+ * How a core splits slabs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Slabs {
+  /** Chunks and slabs have multiples of so many bytes. */
+  readonly unit: number
+  /** From request to slab; it takes the place of the pool's size policy. */
+  readonly sizePolicy: SizePolicy
+}
+
+/**
+ * What a pool needs of a core: a {@link PoolCore}, or an `ArenaCore`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>>
 
 /**
  * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of
@@ -94,6 +116,8 @@ export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
  * @since 0.1.0
  */
 export class PoolCore<A, F = number> extends PoolCounters {
+  /** How it splits slabs; `undefined`, since it does not. */
+  readonly slabs: Slabs | undefined = undefined
   /** The bytes that outer limits leave for managed and pending bytes together. */
   outer: { readonly leftBytes: number } | undefined = undefined
 
@@ -144,6 +168,11 @@ export class PoolCore<A, F = number> extends PoolCounters {
   /** The limit on held bytes; `Infinity` for none. */
   get maxHeldBytes(): number {
     return this.heldLimit
+  }
+
+  /** The bytes that evictions can free: the held ones. */
+  get evictableBytes(): number {
+    return this.heldBytes
   }
 
   /** The bytes of active blocks and of pending ones that were not requested. */
@@ -341,18 +370,19 @@ export class PoolCore<A, F = number> extends PoolCounters {
   }
 
   /**
-   * Ends a lease. True when the block is held now; false when it is detached, and the caller must free it now: because
-   * it has no bin, or is larger than {@link PoolCore.maxHeldBytes}, or the pool is not holding or above its limit.
+   * Ends a lease. Returns undefined when the block is held now. Otherwise it is detached, and the caller must free it now:
+   * because it has no bin, or is larger than {@link PoolCore.maxHeldBytes}, or the pool is not holding or above its limit.
    */
-  release(block: PoolBlock<A, F>): boolean {
+  release(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
     const own = this.deactivate(block)
     const { bin } = own
-    return this.keepsAll && bin !== undefined ? this.push(own, bin) : this.keep(own, bin)
+    const isHeld = this.keepsAll && bin !== undefined ? this.push(own, bin) : this.keep(own, bin)
+    return isHeld ? undefined : own
   }
 
   /** Ends a lease whose block must not be reused: it is detached whatever its bin, and the caller must free it now. */
-  discard(block: PoolBlock<A, F>): void {
-    this.deactivate(block)
+  discard(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
+    return this.deactivate(block)
   }
 
   /**
@@ -665,7 +695,3 @@ export class PoolCore<A, F = number> extends PoolCounters {
     return block
   }
 }
-
-// Separate from the rest of a release, which then is short enough for the engine to inline.
-const notActive = ({ state }: PoolBlock<unknown, unknown>): Error =>
-  new Error(`PoolCore: only an active block can be released, this one is ${state}`)

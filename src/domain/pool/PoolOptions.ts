@@ -15,6 +15,7 @@ import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { WaitPolicy } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
+import type { PoolStrategy } from "./PoolStrategy.ts"
 import type * as ReusePolicy from "./ReusePolicy.ts"
 import * as SizePolicy from "./SizePolicy.ts"
 
@@ -163,6 +164,8 @@ export const MemoryOptions = Schema.Struct({
     "ReusePolicy",
     "Pass ReusePolicy.ownQueue, afterEvents or whenEnded."
   ),
+  /** How free memory is kept: as blocks without it; `BufferPool.arena()` splits slabs and merges their parts. */
+  strategy: LayerOptions.any<PoolStrategy>(),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the
    * size policy borrows, a miss frees smaller held blocks of its family while the pool manages more than 1.9 times the most
@@ -297,6 +300,7 @@ export interface MemorySettings {
   readonly outgrown: OutgrownOptions | undefined
   readonly eviction: EvictionPolicy.EvictionPolicy | undefined
   readonly reuse: ReusePolicy.ReusePolicy | undefined
+  readonly strategy: PoolStrategy | undefined
   readonly idle: IdleClockOptions | undefined
   readonly maxBypasses: number
   readonly deadlockTimeoutMillis: number
@@ -389,6 +393,7 @@ export const memorySettingsOf = (
       outgrown: options.maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined,
       eviction,
       reuse,
+      strategy: options.strategy,
       idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
       maxBypasses,
       deadlockTimeoutMillis: millisOf(options.deadlockTimeout, 100),

@@ -10,8 +10,8 @@
  * **Details**
  *
  * It follows the counters of PyOpenCL's `MemoryPool` (held_blocks, active_blocks, managed_bytes, active_bytes) and adds
- * the rest. These hold at all times: `managedBlocks = heldBlocks + activeBlocks = driverAllocations − driverFrees`, and
- * `managedBytes + pendingBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
+ * the rest. These hold at all times: `managedBlocks = driverAllocations − driverFrees`, which is `heldBlocks + activeBlocks`
+ * where no slab is split, and `managedBytes + pendingBytes` never grows above the pool's limit, and neither does `managedBytes − heldBytes +
  * pendingBytes + reservedBytes`.
  *
  * @category models
@@ -40,10 +40,12 @@ export class PoolCounters {
   heldBlocks = 0
   /** Blocks leased to a live scope. */
   activeBlocks = 0
-  /** Held and active blocks. */
+  /** Blocks that the driver has not got back: the held and active ones, or the slabs that these are parts of. */
   managedBlocks = 0
   /** Capacity of the held blocks, in bytes. */
   heldBytes = 0
+  /** Of the held bytes, those beside leases in a slab of an arena: the driver gets them back only when the leases have ended. */
+  fragmentedBytes = 0
   /** Bytes that the active leases asked for; their blocks' capacity is `managedBytes − heldBytes`. */
   activeBytes = 0
   /** Capacity of the held and active blocks, in bytes. */

@@ -25,7 +25,7 @@ import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
 import { type DeviceInfo, format, type ImageLimits } from "../../domain/device/DeviceInfo.ts"
-import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { deviceUnavailable, type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
 import * as FurtherQueues from "../../services/backend/FurtherQueues.ts"
@@ -381,6 +381,9 @@ const bytesOf = (
 
 const operation = "Host.bytes"
 
+const partHint =
+  "Other leases are in the same memory: CommandQueue.map or read the lease, or use a pool without BufferPool.arena."
+
 /** The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends. */
 const viewOf = (
   device: HostDevice,
@@ -391,6 +394,7 @@ const viewOf = (
     if (isGpuError(memory)) return memory
     if (memory === undefined) return Effect.succeed(new Uint8Array(0))
     const own = memory as HostBuffer
+    if (own.wholeMemory !== own.root) return unsupported(operation, "host", "the bytes of a part of a slab", partHint)
     const taken = device.problem(operation, [own])
     if (taken !== undefined) return taken
     // Wait for the move: it detaches all views of the memory, one that is made now included.

@@ -133,14 +133,17 @@ export class HostDevice {
   }
 
   readonly createRegionUnsafe = (
-    { origin, parent }: Part,
+    part: Part,
     size: number,
     usage: BufferUsage,
     label?: string | undefined,
     kind: HostBuffer["kind"] = "region"
   ): Exit.Exit<HostBuffer, GpuError> => {
-    return Exit.succeed(this.#add((parent as HostBuffer).region(origin, size, usage, label), kind))
+    return Exit.succeed(this.#add((part.parent as HostBuffer).region(part, size, usage, label), kind))
   }
+
+  readonly partUnsafe = (whole: DeviceBuffer, begin: number, bytes: number): HostBuffer =>
+    (whole as HostBuffer).part(begin, bytes)
 
   readonly destroyBufferUnsafe = (buffer: DeviceBuffer): Exit.Exit<void, GpuError> => {
     if (buffer.destroyed) return Exit.void

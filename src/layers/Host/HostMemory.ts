@@ -9,7 +9,7 @@ import { allocate } from "../../domain/data/HostData.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
 import type { PooledBuffer } from "../../services/buffers/PooledBuffer.ts"
-import { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
+import { DeviceBuffer, type Part } from "../../services/device/DeviceBuffer.ts"
 
 /** The memory of a buffer and of its sub-regions. */
 interface Piece {
@@ -39,7 +39,7 @@ export class HostBuffer extends DeviceBuffer {
     size: number,
     usage: BufferUsage,
     label: string | undefined,
-    part?: { readonly parent: HostBuffer; readonly origin: number }
+    part?: Part & { readonly parent: HostBuffer }
   ) {
     super(owner, size, usage, label, part)
     this.#piece = piece
@@ -63,9 +63,16 @@ export class HostBuffer extends DeviceBuffer {
     return made
   }
 
-  region(origin: number, size: number, usage: BufferUsage, label: string | undefined): HostBuffer {
+  region({ origin, within }: Part, size: number, usage: BufferUsage, label: string | undefined): HostBuffer {
     this.#piece.regions += 1
-    return new HostBuffer(this.owner, this.#piece, this.base + origin, size, usage, label, { parent: this, origin })
+    const part = { parent: this, origin, within }
+    return new HostBuffer(this.owner, this.#piece, this.base + origin, size, usage, label, part)
+  }
+
+  /** A part that a pool leases, and that ends with it. */
+  part(origin: number, size: number): HostBuffer {
+    const part = { parent: this, origin, isAlone: true }
+    return new HostBuffer(this.owner, this.#piece, this.base + origin, size, this.usage, undefined, part)
   }
 
   /** The kind that the destroyed sub-region was counted as. */

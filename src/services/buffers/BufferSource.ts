@@ -13,6 +13,7 @@ import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Around } from "../../domain/pool/machine/SharedLimit.ts"
+import type { Slabs } from "../../domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import type { Warn } from "../calls/Warnings.ts"
 import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -33,6 +34,8 @@ export interface BufferSourceOptions {
   readonly allocator: Allocator["Service"]
   readonly driver: Pick<QueueDriver["Service"], "fillUnsafe">
   readonly limits: DeviceLimits
+  /** How the memory splits slabs, if it does. */
+  readonly slabs: Slabs | undefined
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number
   /** The limits of the allocator around the pool's memory. */
@@ -50,6 +53,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly largest: number
   readonly borrows: boolean
+  readonly splits: boolean
   readonly clears: boolean
   /** Usage flags that the pool adds: one that clears its blocks fills them itself. */
   protected readonly added: BufferUsage.BufferUsage
@@ -57,17 +61,23 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   blockSize: (size: number) => number
   readonly exactSize: (size: number) => number
   readonly #options: BufferSourceOptions
+  readonly #policy: SizePolicy.SizePolicy
+  readonly #granularity: number
 
   constructor(options: BufferSourceOptions) {
-    const { allocator, clears, limits: { granularity, maxBufferSize, memoryBytes = Infinity }, sizePolicy } = options
+    const { allocator, clears, limits: { granularity, maxBufferSize, memoryBytes = Infinity }, sizePolicy, slabs } =
+      options
     this.#options = options
     this.largest = Math.min(maxBufferSize, memoryBytes)
-    this.borrows = sizePolicy.borrow > 0
+    this.#policy = slabs?.sizePolicy ?? sizePolicy
+    this.#granularity = slabs?.unit ?? granularity
+    this.borrows = this.#policy.borrow > 0
+    this.splits = slabs !== undefined
     this.clears = clears
     this.added = clears ? BufferUsage.copyDst : 0
     this.reclaim = allocator.reclaim
     this.blockSize = this.#blockSizes(options.maxBytes)
-    this.exactSize = SizePolicy.forDevice(SizePolicy.exact, { granularity, maxBlockBytes: Infinity })
+    this.exactSize = this.#sizes(SizePolicy.exact, Infinity)
   }
 
   limitTo(maxBytes: number): void {
@@ -75,12 +85,15 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 
   #blockSizes(maxBytes: number): (size: number) => number {
-    const { limits: { granularity, maxBufferSize }, sizePolicy } = this.#options
-    return SizePolicy.forDevice(sizePolicy, { granularity, maxBlockBytes: Math.min(maxBufferSize, maxBytes) })
+    return this.#sizes(this.#policy, Math.min(this.#options.limits.maxBufferSize, maxBytes))
+  }
+
+  #sizes(policy: SizePolicy.SizePolicy, maxBlockBytes: number): (size: number) => number {
+    return SizePolicy.forDevice(policy, { granularity: this.#granularity, maxBlockBytes })
   }
 
   mostBorrowed(blockSize: number): number {
-    return SizePolicy.borrowLimit(this.#options.sizePolicy, blockSize)
+    return SizePolicy.borrowLimit(this.#policy, blockSize)
   }
 
   family(usage: BufferUsage.BufferUsage): number {
@@ -149,13 +162,13 @@ export const policyOf = (
 export const openSource = <S extends BufferSource>(
   Source: new(options: BufferSourceOptions) => S,
   memory: PoolRuntime,
-  settings: Pick<BufferSourceOptions, "clears" | "sizePolicy">
+  settings: Pick<BufferSourceOptions, "clears" | "sizePolicy"> & Partial<Pick<BufferSourceOptions, "slabs">>
 ): Effect.Effect<S, never, Allocator | DeviceContext | QueueDriver> =>
   Effect.gen(function*() {
     const { info: { limits } } = yield* DeviceContext
     const driver = yield* QueueDriver
     const allocator = yield* Allocator
     memory.join(allocator.limits ?? [])
-    const { core: { maxBytes }, limits: around, warn } = memory
-    return new Source({ ...settings, allocator, driver, limits, maxBytes, around, warn })
+    const { core: { maxBytes, slabs }, limits: around, warn } = memory
+    return new Source({ slabs, ...settings, allocator, driver, limits, maxBytes, around, warn })
   })

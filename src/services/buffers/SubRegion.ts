@@ -193,7 +193,7 @@ const create = (
   }
   valid(usageProblem(operation, buffer.usage, usage))
   // Its first byte in the whole buffer, since OpenCL has no sub-buffers of sub-buffers.
-  const part = { parent: memory.root, origin: memory.origin + offset }
+  const part = { parent: memory.root, origin: memory.origin + offset, within: memory.wholeMemory }
   valid(alignmentProblem(operation, part.origin, device.info.limits.regionAlignment))
   return device.createRegionUnsafe(part, size, usage, label ?? labelOf(buffer, offset, size))
 }

@@ -22,6 +22,10 @@ export interface Part {
   readonly parent: DeviceBuffer
   /** Its first byte there. */
   readonly origin: number
+  /** The memory that commands treat as one with it, if that is less than the parent. */
+  readonly within?: MemorySpan | undefined
+  /** Whether it is such memory itself: a part that a pool leases. */
+  readonly isAlone?: boolean | undefined
 }
 
 /**
@@ -69,6 +73,7 @@ export abstract class DeviceBuffer extends DriverMemory {
     this.size = size
     this.usage = usage
     this.parent = part?.parent
+    this.wholeMemory = part === undefined || part.isAlone === true ? this : part.within ?? part.parent
     this.origin = part === undefined ? 0 : part.origin
   }
 
@@ -89,14 +94,12 @@ export abstract class DeviceBuffer extends DriverMemory {
     return this.begin + this.size
   }
 
-  override get wholeMemory(): MemorySpan {
-    return this.root
-  }
+  override readonly wholeMemory: MemorySpan
 
   /** @internal */
   override distrust(): void {
-    if (this.parent === undefined) super.distrust()
-    else this.parent.distrust()
+    if (this.parent === undefined || this.wholeMemory === this) super.distrust()
+    this.parent?.distrust()
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {

@@ -81,6 +81,11 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Exit.Exit<DeviceBuffer, GpuError>
   /**
+   * A part of a buffer as memory of its own, which a pool leases: see `BufferPool.arena`. It makes no driver object that it
+   * does not need, and ends with the buffer. Without it pools on the device cannot split memory.
+   */
+  readonly partUnsafe?: ((whole: DeviceBuffer, begin: number, bytes: number) => DeviceBuffer) | undefined
+  /**
    * Frees a buffer when called. Recorded commands that use it must be submitted before: an Allocator does that.
    * Destroying a buffer twice does nothing.
    */

@@ -67,9 +67,7 @@ export abstract class DriverMemory extends DriverObject implements MemorySpan {
   abstract get end(): number
 
   /** The span that commands treat as one with it: for a part of a buffer the whole buffer, as in WebGPU. */
-  get wholeMemory(): MemorySpan {
-    return this
-  }
+  abstract get wholeMemory(): MemorySpan
 
   /**
    * Marks its memory so that no pool leases it again, also where it was adopted by a handle of pooled memory. @internal

@@ -59,6 +59,7 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly inFlight = new Set<Fiber.Fiber<DeviceImage, GpuError>>()
   readonly largest: number
   readonly borrows = false
+  readonly splits = false
   readonly clears: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   readonly #images: ImageAllocator

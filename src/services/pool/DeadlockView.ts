@@ -13,7 +13,7 @@ import type { PoolInputs } from "../../domain/pool/machine/PoolInputs.ts"
 import type { PoolMachine } from "../../domain/pool/machine/PoolMachine.ts"
 import type { Queue as WaitQueue } from "../../domain/pool/machine/Request.ts"
 import type { Reservation } from "../../domain/pool/machine/Reservation.ts"
-import type { Leasable, Lease } from "../lease/Lease.ts"
+import type { Block, Leasable, Lease } from "../lease/Lease.ts"
 import type { LeaseTable } from "../lease/LeaseTable.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
 
@@ -159,19 +159,36 @@ const present = (
     return queue === undefined ? [] : [[queue, some]]
   })
 
+/** The free bytes of each slab with leases. They come back when all leases of the slab have ended. */
+const besideLeases = (leases: ReadonlyArray<Lease>): Map<Block, number> => {
+  const free = new Map<Block, number>()
+  for (const { block } of leases) {
+    if (block !== undefined) free.set(block.whole, (free.get(block.whole) ?? block.whole.capacity) - block.capacity)
+  }
+  return free
+}
+
 const holdingsOf = (pool: Watched, look: Look): Array<HoldingAtLook> => {
   const { atLook } = look
   const holdings: Array<HoldingAtLook> = []
   const ofMemories = queuesFor(pool, look)
   const isForLooker = isForFirst(pool, look)
-  for (const lease of pool.leases.live()) {
+  const leases = Array.from(pool.leases.live())
+  const beside = besideLeases(leases)
+  for (const lease of leases) {
     const { account, block, capacity, list, sequence } = lease
-    const queues = [...ofMemories, ...(account?.budgets ?? []).map(({ queue }) => queue)]
+    // One lease of a slab stands for what is free beside all of them: counted too early is better than never.
+    const whole = capacity + (block === undefined ? 0 : beside.get(block.whole) ?? 0)
+    if (block !== undefined) beside.delete(block.whole)
+    const bytes: Bytes = [
+      ...ofMemories.map((queue) => [queue, whole] as const),
+      ...(account?.budgets ?? []).map(({ queue }) => [queue, capacity] as const)
+    ]
     holdings.push({
       kept: lease,
-      ownBytes: isForLooker ? capacity : 0,
+      ownBytes: isForLooker ? whole : 0,
       keys: keysOfLease(lease),
-      bytes: present(atLook, queues.map((queue) => [queue, capacity])),
+      bytes: present(atLook, bytes),
       sequence: block === undefined || list === undefined ? undefined : sequence
     })
   }

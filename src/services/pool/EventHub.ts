@@ -11,7 +11,7 @@ import type { PoolObserver } from "../../domain/pool/machine/PoolObserver.ts"
 import type { PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Family, WaitPolicy } from "../../domain/pool/machine/Request.ts"
 import type { Origin } from "../../domain/pool/machine/Reservation.ts"
-import type { PoolCore } from "../../domain/pool/PoolCore.ts"
+import type { BlockCore } from "../../domain/pool/PoolCore.ts"
 import type { Released } from "../../domain/pool/PoolEvent.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { Block, Leasable, Lease } from "../lease/Lease.ts"
@@ -46,7 +46,7 @@ export interface ObservedMemory extends Pick<PoolPort, "hasSeveralQueues" | "los
   readonly device: string
   readonly deviceInfo: DeviceInfo
   readonly settings: MemorySettings
-  readonly core: PoolCore<Leasable, Family>
+  readonly core: BlockCore<Leasable, Family>
   readonly leases: LeaseTable
   /** Its machine, which listens while requests may wait for the end of a lease. */
   readonly machine: { readonly listens: boolean }

@@ -10,12 +10,13 @@ import * as Scheduler from "effect/Scheduler"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
-import { type GpuError, type Holder, invalidRequest, isGpuError } from "../../domain/GpuError.ts"
+import { type GpuError, type Holder, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as Budget from "../../domain/pool/machine/Budget.ts"
-import type { Account } from "../../domain/pool/machine/Request.ts"
+import type { Account, Family } from "../../domain/pool/machine/Request.ts"
 import { waitQueue } from "../../domain/pool/machine/WaitQueue.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import {
@@ -32,11 +33,14 @@ import {
 } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
+import type { PoolStrategy } from "../../domain/pool/PoolStrategy.ts"
 import { validated } from "../calls/Validated.ts"
 import { toLoggers } from "../calls/Warnings.ts"
+import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import { DeviceContext } from "../device/DeviceContext.ts"
 import type * as QueueEvent from "../device/QueueEvent.ts"
 import * as EventOrder from "../device/queues/EventOrder.ts"
+import { DefaultStrategy } from "../lease/DefaultStrategy.ts"
 import type { Leasable, Lease } from "../lease/Lease.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
 import { CurrentHub } from "./EventHub.ts"
@@ -131,13 +135,51 @@ export interface PoolControls<P> extends MemoryControls {
  *
  * @internal
  */
-export const makeMemory = (settings: MemorySettings): Effect.Effect<PoolRuntime, never, DeviceContext | Scope.Scope> =>
-  makeMemoryWith(settings, {
-    warn: toLoggers,
-    queue: waitQueue,
-    waits,
-    idleClock: (memory, run) => new IdleClock(memory, run)
+export const makeMemory = (
+  settings: MemorySettings
+): Effect.Effect<PoolRuntime, GpuError, DeviceContext | Scope.Scope> =>
+  Effect.gen(function*() {
+    const strategy = settings.strategy ?? (yield* DefaultStrategy)
+    const core = strategy && coreOf(strategy, yield* DeviceContext)
+    if (isGpuError(core)) return yield* core
+    return yield* makeMemoryWith({ ...settings, strategy }, {
+      warn: toLoggers,
+      queue: waitQueue,
+      waits,
+      idleClock: (memory, run) => new IdleClock(memory, run),
+      core
+    })
   })
+
+/** The core that a strategy makes. Only buffers can be split. */
+const coreOf = (
+  strategy: PoolStrategy,
+  { info, partUnsafe }: DeviceContext["Service"]
+): PoolParts["core"] | GpuError => {
+  const { core, name, problem, splits } = strategy
+  if (problem !== undefined) return problem
+  if (typeof core !== "function") {
+    return invalidRequest(
+      "BufferPool.layer",
+      `strategy ${formatted(strategy)} is no PoolStrategy`,
+      "Pass PoolStrategy.arena() or PoolStrategy.blocks, or leave it out."
+    )
+  }
+  if (splits && partUnsafe === undefined) {
+    return unsupported(
+      "BufferPool.layer",
+      info.backend,
+      `the strategy ${name}`,
+      "Leave the strategy out: the buffers of this backend cannot be split."
+    )
+  }
+  return (memory, options) =>
+    core<Leasable, Family>(options, {
+      alignment: info.limits.regionAlignment,
+      splits: (family) => Array.from(memory.sources).some((source) => source.splits && source.owns(family)),
+      part: (slab, begin, bytes) => partUnsafe!(slab as DeviceBuffer, begin, bytes)
+    })
+}
 
 /**
  * The same of these parts.

@@ -271,7 +271,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       asks: undefined,
       size,
       exactSize,
-      blockSize: budget === undefined ? blockSize : budget.blockSize(blockSize, exactSize),
+      blockSize: budget === undefined || source.splits ? blockSize : budget.blockSize(blockSize, exactSize),
       family: source.family(wanted),
       wanted,
       label,

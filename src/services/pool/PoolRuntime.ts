@@ -19,7 +19,8 @@ import { PoolMachine, type PoolOutput } from "../../domain/pool/machine/PoolMach
 import type { MakeQueue, PoolPort } from "../../domain/pool/machine/PoolState.ts"
 import type { Account, Failure, Family } from "../../domain/pool/machine/Request.ts"
 import type { Around, Member, SharedLimit } from "../../domain/pool/machine/SharedLimit.ts"
-import type { PoolCore } from "../../domain/pool/PoolCore.ts"
+import type { BlockCore } from "../../domain/pool/PoolCore.ts"
+import type { PoolCoreOptions } from "../../domain/pool/PoolCoreOptions.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
@@ -59,6 +60,8 @@ export interface PoolParts {
   readonly waits?: Waits
   /** Left out where idle blocks stay. */
   readonly idleClock?: (memory: PoolRuntime, run: Run) => Timer
+  /** Left out where the memory keeps blocks. */
+  readonly core?: ((memory: PoolRuntime, options: PoolCoreOptions) => BlockCore<Leasable, Family>) | undefined
 }
 
 let lastNumber = 0
@@ -75,7 +78,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly machine: PoolMachine<Leasable>
   /** Where the shell puts inputs: the machine, or the recorder in front of it. */
   inputs: PoolInputs<Leasable>
-  readonly core: PoolCore<Leasable, Family>
+  readonly core: BlockCore<Leasable, Family>
   readonly leases: LeaseTable
   /** Which blocks go to which queue of the device; `undefined` if the device can have only one queue. */
   readonly queues: KnownQueues.QueueReuse | undefined
@@ -106,7 +109,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     run: Run,
     scheduler: Scheduler.Scheduler,
     hub: EventHub,
-    { idleClock, queue, waits, warn }: PoolParts
+    { core, idleClock, queue, waits, warn }: PoolParts
   ) {
     const { idle, kind, label, maxHeldBytes, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
@@ -121,6 +124,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
       {
         ...settings,
         limits: device.info.limits,
+        makeCore: core && ((options) => core(this, options)),
         owner: { kind, name: label },
         queue,
         trims: idle !== undefined || maxHeldBytes < Infinity

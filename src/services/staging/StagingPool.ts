@@ -166,7 +166,7 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
     const { backend, traits } = device.info
     if (!traits.hasStaging) return yield* unsupported("StagingPool.layer", backend, "staging memory", withoutStaging)
     const driver = yield* QueueDriver
-    const source = yield* openSource(StagingSource, memory, settings)
+    const source = yield* openSource(StagingSource, memory, { ...settings, slabs: undefined })
     const requests = yield* openRequests(memory, source, settings, maxBytes)
     return contextOf(poolOf(device, driver, settings.clears)(requests))
   })

@@ -96,7 +96,7 @@ export interface ReplayPlan {
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
   // A recording does not say who waits for whom: a replay ends deadlocks when the recording does.
-  return { ...memory, eviction, idle, label, outgrown, reuse, deadlockTimeoutMillis: Infinity }
+  return { ...memory, eviction, idle, label, outgrown, reuse, strategy: undefined, deadlockTimeoutMillis: Infinity }
 }
 
 const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>

@@ -9,7 +9,7 @@ import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
 import * as ExclusiveSections from "effect-gpu-pool/ExclusiveSections"
 import type { GpuError, Released } from "effect-gpu-pool/GpuError"
 import type { OuterLimits } from "effect-gpu-pool/OuterLimits"
-import type { PoolCore } from "effect-gpu-pool/PoolCore"
+import type { BlockCore } from "effect-gpu-pool/PoolCore"
 import type { PoolInputs } from "effect-gpu-pool/PoolInputs"
 import { PoolMachine } from "effect-gpu-pool/PoolMachine"
 import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
@@ -82,7 +82,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   readonly machine: PoolMachine<Placeholder>
   /** The inputs of the machine, perhaps wrapped by an observer. */
   inputs: PoolInputs
-  readonly core: PoolCore<Placeholder, Family>
+  readonly core: BlockCore<Placeholder, Family>
   /** Why its device is lost. */
   error: GpuError | undefined = undefined
   abstract readonly hasSeveralQueues: boolean

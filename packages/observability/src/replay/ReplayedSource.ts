@@ -143,6 +143,7 @@ export class ReplayedSource implements RequestSource {
   readonly what: Released["what"] = undefined
   readonly clears: boolean
   readonly borrows: boolean
+  readonly splits = false
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
   readonly family: string

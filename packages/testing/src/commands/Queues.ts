@@ -176,7 +176,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       })
     )
   }),
-  test("statistics and held blocks of a queue are its own", function*() {
+  test("statistics and held blocks of a queue are its own", { pool: { strategy: BufferPool.blocks } }, function*() {
     yield* withQueues(
       1,
       Effect.fnUntraced(function*([queue]) {

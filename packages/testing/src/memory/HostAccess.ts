@@ -192,7 +192,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   }),
   test("a pool that clears clears such blocks", { pool: { clear: "acquire" } }, onDevice),
   /** A held block serves only requests of its own usage, because the driver keeps the flags of a block. */
-  test("a held block serves only its own usage", { counting: true }, function*() {
+  test("a held block serves only its own usage", {
+    counting: true,
+    pool: { strategy: BufferPool.blocks }
+  }, function*() {
     const usages = [defaultUsage, ...flags.map(([, bit]) => defaultUsage | bit)]
     const blocks = yield* Effect.forEach(
       usages,

@@ -36,7 +36,7 @@ const patient = (maxBytes: number): BufferPool.BufferPoolOptions => ({
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("counts blocks and bytes as they come and go", function*() {
+  test("counts blocks and bytes as they come and go", { pool: { strategy: BufferPool.blocks } }, function*() {
     const before = yield* liveBuffers
     yield* Effect.scoped(Effect.gen(function*() {
       const a = yield* BufferPool.allocate(1000)
@@ -90,7 +90,9 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     yield* expectOwn("the bytes that the first owner copied", kept, 1)
   }),
   /** The sizes differ: the pool reserves the bytes of the released block for the waiter, so no other request gets them. */
-  test("a release reserves its bytes for the request that waits", { pool: patient(1024) }, function*() {
+  test("a release reserves its bytes for the request that waits", {
+    pool: { ...patient(1024), strategy: BufferPool.blocks }
+  }, function*() {
     const first = yield* BufferPool.allocate(1024)
     yield* writeOwn(first, 1)
     const second = yield* fork(BufferPool.use(512, (lease) => ownWork(lease, 2)))
@@ -171,7 +173,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* BufferPool.use(1024, (lease) =>
         Effect.gen(function*() {
           yield* ownWork(lease, 2)
-          const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1000), "OutOfMemory")
+          const full = yield* Expect.failsWith("nothing is left to spill", BufferPool.allocate(1024), "OutOfMemory")
           Expect.equal("the last step", full.stepsTried.at(-1), "handlers")
           yield* expectOwn("the data of the lease that needed the memory", lease, 2)
         }))
@@ -179,7 +181,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
         "has nothing",
         "1024 bytes, 512 missing",
         "has nothing",
-        "1000 bytes, 488 missing"
+        "1024 bytes, 512 missing"
       ])
       const again = yield* BufferPool.allocate(1024)
       for (const words of spilled) yield* CommandQueue.write(again, words)

@@ -242,6 +242,7 @@ export class PoolModel {
       activeBlocks: BigInt(active.length),
       managedBlocks: BigInt(this.blocks.length),
       heldBytes: sum(this.held),
+      fragmentedBytes: 0n,
       activeBytes: this.#activeBytes,
       managedBytes: sum(this.blocks),
       pendingBytes: this.#pending,

@@ -51,8 +51,9 @@ export class Charge {
   }
 
   /** Charges one more budget, if the block fits it, or else the exact size. */
-  add(budget: ChargedBudget, { blockSize, exactSize }: Pick<Charged, "blockSize" | "exactSize">): boolean {
-    if (this.#charged.length === 0) this.bytes = blockSize
+  add(budget: ChargedBudget, request: Pick<Charged, "blockSize" | "bytesOf" | "exactSize">): boolean {
+    const { exactSize } = request
+    if (this.#charged.length === 0) this.bytes = request.bytesOf(request.blockSize)
     if (budget.free < this.#cost(budget, this.bytes)) {
       const least = this.#cost(budget, exactSize)
       if (least > 0 && budget.free < least) return false

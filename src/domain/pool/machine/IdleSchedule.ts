@@ -24,7 +24,7 @@ export interface IdleClockOptions extends IdleDecayOptions {
  * @since 0.1.0
  */
 export interface IdleMemory {
-  readonly machine: { readonly core: { readonly heldBytes: number }; readonly state: { readonly epoch: number } }
+  readonly machine: { readonly core: { readonly evictableBytes: number }; readonly state: { readonly epoch: number } }
   readonly inputs: Pick<PoolInputs, "idleStep" | "startIdleClock">
 }
 
@@ -55,7 +55,7 @@ export class IdleSchedule {
 
   /** Whether blocks are held that may be freed. A closed memory holds none. */
   get hasIdle(): boolean {
-    return this.#idle !== undefined && this.#memory.machine.core.heldBytes > this.#idle.keepBytes
+    return this.#idle !== undefined && this.#memory.machine.core.evictableBytes > this.#idle.keepBytes
   }
 
   begin(now: number): void {

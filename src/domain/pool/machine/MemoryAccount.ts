@@ -6,7 +6,7 @@
  */
 import type { DeviceLimits } from "../../device/DeviceInfo.ts"
 import type { GpuError, LimitOwner, WaitingJob } from "../../GpuError.ts"
-import type { PoolBlock, PoolCore } from "../PoolCore.ts"
+import type { BlockCore, PoolBlock } from "../PoolCore.ts"
 import type { FreeReason } from "../PoolEvent.ts"
 import { LeaseCharge } from "./Charge.ts"
 import { noOuterLimits, type OuterLimits } from "./OuterLimits.ts"
@@ -24,7 +24,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   readonly number = 0
   readonly queue: Queue
   hasHandlers = false
-  readonly core: PoolCore<A, Family>
+  readonly core: BlockCore<A, Family>
   readonly owner: LimitOwner
   /** The block whose lease ends in this step. */
   returning: PoolBlock<A, Family> | undefined = undefined
@@ -56,9 +56,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** The same if the limits around the memory left `outerBytes` to it. */
   freeIn(outerBytes: number): number {
-    const { heldBytes, managedBytes, maxBytes, pendingBytes, reservedBytes } = this.core
+    const { evictableBytes, managedBytes, maxBytes, pendingBytes, reservedBytes } = this.core
     const capacity = Math.min(maxBytes, outerBytes, this.#limits.memoryBytes ?? Infinity, Number.MAX_SAFE_INTEGER)
-    return capacity - (managedBytes - heldBytes) - pendingBytes - reservedBytes
+    return capacity - (managedBytes - evictableBytes) - pendingBytes - reservedBytes
   }
 
   get #outer(): OuterLimits {
@@ -81,12 +81,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** How large the block of a request may be now. */
   allowance(request: Request): number {
     const { charge, exactSize, source } = request
-    return Math.min(charge?.allowance ?? Infinity, this.roomFor(request), exactSize + this.paddingOf(source))
+    const room = Math.min(this.roomFor(request), exactSize + this.paddingOf(source))
+    // A budget is charged with a lease's part of a slab, which is the exact size.
+    return charge === undefined || source.splits ? room : Math.min(charge.allowance, room)
   }
 
   /** The policy's block size; or the exact size, if a limit, a budget or reservations leave no room for that. */
   wantedBlock(request: Request): number {
-    return request.isExactOnly || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
+    return request.wantsExact || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
   }
 
   /** Whether so many bytes would fit beside the reserved ones if all held blocks were evicted, those of other memories too. */
@@ -96,9 +98,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   #fits(bytes: number, outerBytes: number): boolean {
-    const { heldBytes, managedBytes, maxBytes, pendingBytes } = this.core
+    const { evictableBytes, managedBytes, maxBytes, pendingBytes } = this.core
     const capacity = Math.min(maxBytes, outerBytes, Number.MAX_SAFE_INTEGER)
-    return bytes <= capacity - (managedBytes - heldBytes) - pendingBytes
+    return bytes <= capacity - (managedBytes - evictableBytes) - pendingBytes
   }
 
   /** How many bytes must be evicted before so many can become pending. */
@@ -111,8 +113,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const { exactSize, family, size, source } = request
     if (exactSize > this.roomFor(request)) return false
     const allowance = this.allowance(request)
-    const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
-    const most = Math.min(source.mostBorrowed(blockSize), allowance)
+    const blockSize = request.blockSize <= allowance && !request.isAlone ? request.blockSize : exactSize
+    const most = request.isAlone ? exactSize : Math.min(source.mostBorrowed(blockSize), allowance)
     if (this.#state.port.hasSeveralQueues) {
       const block = this.#state.port.acquireForQueue(request, blockSize, most)
       if (block !== undefined) this.handOut(request, block, block.capacity === blockSize ? "held" : "borrowed")
@@ -158,15 +160,15 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** Makes an active block held, or frees it. */
   recycle(block: PoolBlock<A, Family>): void {
-    if (!block.value.recyclable) this.core.discard(block)
-    else if (this.core.release(block)) return
-    this.free(block, "notKept")
+    const { core } = this
+    const gone = block.value.recyclable ? core.release(block) : core.discard(block)
+    if (gone !== undefined) this.free(gone, "notKept")
   }
 
   /** A lease has ended and its block has come back; with `isRetracted`, without a new epoch. */
-  cameIn(block: PoolBlock<A, Family>, isRetracted: boolean): void {
-    if (isRetracted && block.state === "held") this.#retracted.add(block)
-    else this.#retracted.delete(block)
+  cameIn({ whole }: PoolBlock<A, Family>, isRetracted: boolean): void {
+    if (isRetracted && whole.state === "held") this.#retracted.add(whole)
+    else this.#retracted.delete(whole)
   }
 
   /** Frees a detached block. */
@@ -206,7 +208,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** The driver refused, so the deficit is unknown: evicts the policy's next block, if that can help. */
   evictNext(request: Request): boolean {
     const { memoryBytes } = this.#limits
-    const activeCapacity = this.core.managedBytes - this.core.heldBytes
+    const activeCapacity = this.core.managedBytes - this.core.evictableBytes
     if (memoryBytes !== undefined && activeCapacity + request.capacity > memoryBytes) return false
     const block = this.core.evictNext()
     if (block === undefined) return this.#evictOthers(request)
@@ -305,7 +307,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     for (const bytes of this.#blockSizes(request)) {
       const room = this.makeRoom(request, bytes)
       if (room === undefined || !this.makePending(request, bytes)) continue
-      request.charge?.resize(bytes)
+      request.charge?.resize(request.bytesOf(bytes))
       request.capacity = bytes
       request.isRefused = false
       request.reclaimsFirst = room === "evicted" || this.freesAreLate
@@ -318,7 +320,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** The block sizes to ask the driver for, in order: the policy's unless a limit forbids it, then the exact size. */
   #blockSizes(request: Request): ReadonlyArray<number> {
     const { blockSize, exactSize } = request
-    if (request.isExactOnly || this.allowance(request) < blockSize) return [exactSize]
+    if (request.wantsExact || this.allowance(request) < blockSize) return [exactSize]
     return blockSize === exactSize ? [blockSize] : [blockSize, exactSize]
   }
 
@@ -360,8 +362,8 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   countedBytes(): number {
-    const { heldBytes, managedBytes, pendingBytes, reservedBytes } = this.core
-    return managedBytes - heldBytes + pendingBytes + reservedBytes
+    const { evictableBytes, managedBytes, pendingBytes, reservedBytes } = this.core
+    return managedBytes - evictableBytes + pendingBytes + reservedBytes
   }
 
   returned(): number {

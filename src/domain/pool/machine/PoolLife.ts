@@ -8,7 +8,7 @@ import * as BufferRequest from "../../BufferRequest.ts"
 import type { DeviceLimits } from "../../device/DeviceInfo.ts"
 import { place } from "../../ErrorStack.ts"
 import type { GpuError, LimitOwner, Released } from "../../GpuError.ts"
-import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../PoolCore.ts"
+import { type BlockCore, type PoolBlock, PoolCore, type PoolCoreOptions } from "../PoolCore.ts"
 import type { Budget } from "./Budget.ts"
 import type { LeaseCharge } from "./Charge.ts"
 import { MemoryAccount } from "./MemoryAccount.ts"
@@ -21,7 +21,7 @@ import { type Failure, type Family, type Request, type RequestSource, unavailabl
  * @category models
  * @since 0.1.0
  */
-export interface PoolMachineOptions extends PoolCoreOptions {
+export interface PoolMachineOptions<A extends Reusable = Reusable> extends PoolCoreOptions {
   readonly limits: DeviceLimits
   readonly owner: LimitOwner
   readonly maxBypasses: number
@@ -29,6 +29,8 @@ export interface PoolMachineOptions extends PoolCoreOptions {
   readonly queue: MakeQueue
   /** Whether held memory is trimmed, by its own limit or by the clock. */
   readonly trims: boolean
+  /** Makes its core. Default: a `PoolCore`. */
+  readonly makeCore?: ((options: PoolCoreOptions) => BlockCore<A, Family>) | undefined
 }
 
 /**
@@ -49,7 +51,7 @@ export interface SizedSource extends RequestSource {
  * @since 0.1.0
  */
 export class PoolLife<A extends Reusable = Reusable> {
-  readonly core: PoolCore<A, Family>
+  readonly core: BlockCore<A, Family>
   readonly state: PoolState<A>
   readonly memory: MemoryAccount<A>
   /** How often later requests may bypass one that waits, in any queue of the memory. */
@@ -61,12 +63,12 @@ export class PoolLife<A extends Reusable = Reusable> {
   #hitsAtOnce = true
   #isRetracting = false
 
-  constructor(options: PoolMachineOptions, port: PoolPort<A>) {
+  constructor(options: PoolMachineOptions<A>, port: PoolPort<A>) {
     const { limits, maxBypasses, owner, queue, trims } = options
     this.#limits = limits
     this.maxBypasses = maxBypasses
     this.#trims = trims
-    this.core = new PoolCore(options)
+    this.core = options.makeCore?.(options) ?? new PoolCore(options)
     this.state = new PoolState(
       this.core,
       port,
@@ -108,8 +110,10 @@ export class PoolLife<A extends Reusable = Reusable> {
 
   /** A lease ends. Its budgets and its reservation get its bytes back. */
   released(block: PoolBlock<A, Family>, size: number, charge: LeaseCharge | undefined): void {
+    // A part of a slab may become a part of a larger one when it is recycled.
+    const { capacity } = block
     this.memory.recycle(block)
-    charge?.end(size, block.capacity)
+    charge?.end(size, capacity)
     if (this.#isRetracting) this.memory.cameIn(block, true)
     if (this.listens) this.#returned(block)
   }

@@ -183,7 +183,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       request.capacity = Math.min(request.capacity, this.memory.wantedBlock(request))
       if (!this.memory.makePending(request, request.capacity)) return undefined
     }
-    request.charge?.resize(request.capacity)
+    request.charge?.resize(request.bytesOf(request.capacity))
     request.askedAt = this.state.epoch
     request.tried("driver")
     return "AskDriver"

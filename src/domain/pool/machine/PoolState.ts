@@ -6,7 +6,7 @@
  */
 import { place } from "../../ErrorStack.ts"
 import { type GpuError, make as makeError, OutOfMemory, type Released, type WaitingJob } from "../../GpuError.ts"
-import type { PoolBlock, PoolCore } from "../PoolCore.ts"
+import type { BlockCore, PoolBlock } from "../PoolCore.ts"
 import type { GaveUp } from "../PoolEvent.ts"
 import type { PoolStats } from "../PoolStats.ts"
 import type { OuterLimits } from "./OuterLimits.ts"
@@ -107,7 +107,7 @@ const mostResumedAtOnce = 256
  * @since 0.1.0
  */
 export class PoolState<A extends Reusable = Reusable> {
-  readonly core: PoolCore<A, Family>
+  readonly core: BlockCore<A, Family>
   readonly port: PoolPort<A>
   /** Called with each decision, while someone observes. */
   observer: PoolObserver | undefined = undefined
@@ -133,7 +133,7 @@ export class PoolState<A extends Reusable = Reusable> {
   #resumed = 0
 
   constructor(
-    core: PoolCore<A, Family>,
+    core: BlockCore<A, Family>,
     port: PoolPort<A>,
     whyEnded: PoolState["whyEnded"],
     isTooLarge: PoolState["isTooLarge"]

@@ -87,6 +87,8 @@ export interface RequestSource {
   readonly closed: boolean
   /** Whether a request may get a block larger than its block size. */
   readonly borrows: boolean
+  /** Whether a request gets a part of a slab, of its exact size; its block size is that of a slab. */
+  readonly splits: boolean
   /** Whether blocks are cleared before each lease. */
   readonly clears: boolean
   /** The size of the largest block that a request of this block size may borrow. */
@@ -390,6 +392,24 @@ export abstract class Request implements Asking {
     this.from = asked.from
     this.section = asked.section
     this.charge = asked.budget === undefined ? undefined : new Charge()
+  }
+
+  /**
+   * Whether its lease is alone in its slab: one of a reservation is. The memory of others beside it would keep the slab, and
+   * so the reserved bytes, when it ends.
+   */
+  get isAlone(): boolean {
+    return this.source.splits && this.from !== undefined
+  }
+
+  /** Whether the driver is asked for its exact size only. */
+  get wantsExact(): boolean {
+    return this.isExactOnly || this.isAlone
+  }
+
+  /** The bytes that its lease has of a block that the driver makes. */
+  bytesOf(capacity: number): number {
+    return this.source.splits ? this.exactSize : capacity
   }
 
   /** Whether a handler made it, which works for a waiting request: it may neither wait nor ask handlers. */

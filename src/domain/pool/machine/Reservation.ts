@@ -31,6 +31,8 @@ export interface Charged {
   readonly exactSize: number
   readonly blockSize: number
   readonly inHandler: boolean
+  /** The bytes that its lease has of a block. */
+  bytesOf(capacity: number): number
 }
 
 /**

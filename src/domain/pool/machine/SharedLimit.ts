@@ -5,7 +5,7 @@
  *
  * @internal
  */
-import type { PoolCore } from "../PoolCore.ts"
+import type { BlockCore } from "../PoolCore.ts"
 import type { OuterLimits } from "./OuterLimits.ts"
 import type { Family, Queue } from "./Request.ts"
 import type { Reservation } from "./Reservation.ts"
@@ -13,8 +13,8 @@ import type { Reservation } from "./Reservation.ts"
 /** A memory under the limit. */
 export interface Member {
   readonly core: Pick<
-    PoolCore<unknown, Family>,
-    "activeBlocks" | "heldBytes" | "managedBytes" | "pendingBytes" | "reservedBytes"
+    BlockCore<unknown, Family>,
+    "activeBlocks" | "evictableBytes" | "managedBytes" | "pendingBytes" | "reservedBytes"
   >
   readonly machine: {
     readonly memory: { readonly queue: Queue }
@@ -35,18 +35,18 @@ export interface Member {
 
 /** Bytes that only the end of a request or lease can bring back. */
 const firmBytes = ({ core }: Member): number =>
-  core.managedBytes - core.heldBytes + core.pendingBytes + core.reservedBytes
+  core.managedBytes - core.evictableBytes + core.pendingBytes + core.reservedBytes
 
 /** Held bytes that it can give up. It keeps as many as it has reserved. */
-const idleBytes = ({ core }: Member): number => Math.max(0, core.heldBytes - core.reservedBytes)
+const idleBytes = ({ core }: Member): number => Math.max(0, core.evictableBytes - core.reservedBytes)
 
-const heldBytes = ({ core }: Member): number => core.heldBytes
+const evictableBytes = ({ core }: Member): number => core.evictableBytes
 
 const usedBytes = (member: Member): number => firmBytes(member) + idleBytes(member)
 
 /** Whether all of a member's blocks are held, so that evicting them frees what decorators have added too. */
-const holdsOnly = ({ activeBlocks, heldBytes, pendingBytes }: Member["core"]): boolean =>
-  heldBytes > 0 && activeBlocks === 0 && pendingBytes === 0
+const holdsOnly = ({ activeBlocks, evictableBytes, pendingBytes }: Member["core"]): boolean =>
+  evictableBytes > 0 && activeBlocks === 0 && pendingBytes === 0
 
 /** Whether a member has anything that may come back by itself. An open reservation that waits for the driver has not. */
 const isBusy = ({ core, machine: { memory, state } }: Member): boolean => {
@@ -126,14 +126,14 @@ export class SharedLimit {
    * bytes go last: evicting them gives memory to the driver, but no bytes to the limit. Returns whether it evicted any.
    */
   evict(missing: () => number, without?: Member): boolean {
-    const before = sum(this.members, heldBytes)
-    for (const bytesOf of [idleBytes, heldBytes]) {
+    const before = sum(this.members, evictableBytes)
+    for (const bytesOf of [idleBytes, evictableBytes]) {
       for (const member of Array.from(this.members).sort((a, b) => bytesOf(b) - bytesOf(a))) {
         if (member === without || bytesOf(member) === 0 || missing() <= 0) continue
         member.evict(Math.min(bytesOf(member), missing()))
       }
     }
-    return sum(this.members, heldBytes) < before
+    return sum(this.members, evictableBytes) < before
   }
 
   /**
@@ -210,7 +210,7 @@ export class Around implements OuterLimits {
   }
 
   get heldByOthers(): number {
-    return sum(this.#outermost.members, heldBytes, this.#member)
+    return sum(this.#outermost.members, evictableBytes, this.#member)
   }
 
   get mayComeBack(): boolean {

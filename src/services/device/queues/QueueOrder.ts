@@ -10,7 +10,7 @@ import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 import { SpanSet } from "../../../domain/data/MemorySpan.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
-import type { PoolBlock, PoolCore } from "../../../domain/pool/PoolCore.ts"
+import type { BlockCore, PoolBlock } from "../../../domain/pool/PoolCore.ts"
 import type { QueueStats } from "../../../domain/pool/PoolStats.ts"
 import * as ReusePolicy from "../../../domain/pool/ReusePolicy.ts"
 import { QueueDriver } from "../QueueDriver.ts"
@@ -231,7 +231,7 @@ export class QueueReuse {
 
   /** A held block for the queue of the program with this context, as `PoolCore.acquire`. */
   acquire<A extends UsedMemory, F>(
-    core: PoolCore<A, F>,
+    core: BlockCore<A, F>,
     context: Context.Context<never>,
     family: F,
     blockSize: number,
@@ -256,7 +256,7 @@ export class QueueReuse {
     return this.#lastOf(memory) === queue
   }
 
-  statsOf<A extends UsedMemory, F>(core: PoolCore<A, F>, queue: Queue): QueueStats {
+  statsOf<A extends UsedMemory, F>(core: BlockCore<A, F>, queue: Queue): QueueStats {
     const { leases, waits } = this.#served.get(queue) ?? { leases: 0, waits: 0 }
     let heldBlocks = 0
     let heldBytes = 0

@@ -1,0 +1,134 @@
+/**
+ * How a pool keeps free memory: as blocks of a few sizes, or as slabs that it splits and merges.
+ *
+ * @since 0.1.0
+ */
+import { attempt } from "../arguments/ArgumentProblem.ts"
+import { formatted } from "../arguments/Format.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
+import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
+import { type BlockCore, PoolCore } from "./PoolCore.ts"
+import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
+
+/**
+ * A way to keep free memory, for the option `strategy` of a pool. Without one a pool keeps blocks.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolStrategy {
+  /** Its name in errors. */
+  readonly name: string
+  /** Whether it splits buffers. */
+  readonly splits: boolean
+  /** Makes the core of a memory. */
+  readonly core: <A, F>(options: PoolCoreOptions, memory: SplitMemory<A, F>) => BlockCore<A, F>
+  /** What is wrong with the arguments that it was made of. Pools with such a strategy fail with it. */
+  readonly problem?: GpuError | undefined
+}
+
+/**
+ * Memory that can be split.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SplitMemory<A, F> extends Required<Pick<ArenaCoreOptions<A, F>, "part" | "splits">> {
+  /** Parts begin at multiples of so many bytes. */
+  readonly alignment: number
+}
+
+/**
+ * Blocks of a few sizes, as a size policy says: the default.
+ *
+ * **Example** (A pool of blocks in a program whose pools are arenas)
+ *
+ * ```ts
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * const pool = BufferPool.layer({ strategy: BufferPool.blocks })
+ * ```
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const blocks: PoolStrategy = { name: "blocks", splits: false, core: (options) => new PoolCore(options) }
+
+/**
+ * The options of {@link arena}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ArenaOptions {
+  /** The bytes of a slab, a power of two. Default: 1 MiB, or a sixteenth of a smaller limit. */
+  readonly slabBytes?: number | undefined
+  /** The share of the managed bytes that a new slab has at least, from 0 to 1. Default: 1/32. */
+  readonly growth?: number | undefined
+  /** Chunks have multiples of so many bytes: a power of two. Default: 256, or the device's alignment if that is larger. */
+  readonly unitBytes?: number | undefined
+}
+
+/**
+ * Slabs of memory that are split into the sizes that are asked for, and merged again as leases end. It needs fewer driver
+ * allocations and less memory than blocks where sizes vary, since a chunk is as large as its request and its free memory
+ * serves every other size.
+ *
+ * **Details**
+ *
+ * - A slab has `slabBytes`, and more the more the pool manages. A larger request gets a slab of its own.
+ * - Under memory pressure, slabs without leases are evicted. Free memory beside a lease goes back to the driver only after
+ *   the lease has ended: `PoolStats.fragmentedBytes` counts it. Near a tight limit, blocks serve more requests.
+ * - A pool without a limit on held bytes frees slabs without leases that are beyond 1.1 times the most bytes that leases
+ *   asked for at one time, before it asks the driver for another one.
+ * - A request within a reservation gets a slab of its own, so that no other lease keeps reserved bytes.
+ * - A size policy does not apply. Images are not split.
+ *
+ * **Example** (Many small buffers in one driver allocation)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const many = Effect.scoped(Effect.gen(function*() {
+ *   for (let bytes = 1000; bytes <= 20_000; bytes += 1000) yield* BufferPool.allocate(bytes)
+ *   return (yield* BufferPool.stats).driverAllocations
+ * }))
+ * const gpu = BufferPool.layer({ strategy: BufferPool.arena() }).pipe(Layer.provideMerge(Host.layer()))
+ * await Effect.runPromise(Effect.provide(many, gpu)) // => 1
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool, which splits and merges what it gets from the driver
+ * @category strategies
+ * @since 0.1.0
+ */
+export const arena = (options: ArenaOptions = {}): PoolStrategy => {
+  const checked = attempt(() => checkedOptions("BufferPool.arena", options))
+  const { growth = 1 / 32, slabBytes, unitBytes = 256 } = isGpuError(checked) ? {} : checked
+  return {
+    name: "arena",
+    splits: true,
+    // Alignments are powers of two.
+    core: (coreOptions, { alignment, part, splits }) =>
+      new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, unit: Math.max(unitBytes, alignment) }),
+    problem: isGpuError(checked) ? checked : undefined
+  }
+}
+
+/** Every element type may begin at a multiple of it. */
+const leastBytes = 16
+
+const checkedOptions = (operation: string, options: ArenaOptions): ArenaOptions => {
+  const { growth = 0, slabBytes = leastBytes, unitBytes = leastBytes } = options
+  for (const [name, bytes] of Object.entries({ slabBytes, unitBytes })) {
+    if (bytes >= leastBytes && bytes <= 2 ** 40 && Number.isInteger(Math.log2(bytes))) continue
+    throw invalidRequest(
+      operation,
+      `${name} ${formatted(bytes)} is no power of two from 16 to 2^40`,
+      "Pass a power of two in bytes, or leave it out."
+    )
+  }
+  if (growth >= 0 && growth <= 1) return options
+  throw invalidRequest(operation, `growth ${formatted(growth)} is no share`, "Pass a number from 0 to 1.")
+}

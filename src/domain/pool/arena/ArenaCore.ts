@@ -1,0 +1,606 @@
+/**
+ * The core of a pool that splits what the driver gives: it has the counters and the limit of a `PoolCore`, and another way to
+ * keep free memory.
+ *
+ * A slab is one driver allocation. A request gets a chunk of one, and the rest stays free. A chunk that comes back merges with
+ * its free neighbours. A slab without leases is a held block of an inner `PoolCore`, which decides about slabs as it does
+ * about blocks: which goes first, what is kept, how long it may be idle.
+ *
+ * @see cupy.cuda.MemoryPool, whose chunks are split and merged so
+ * @since 0.1.0
+ */
+import { floorLog2, maxBytes as largestByteCount, powerOfTwo } from "../../data/PowersOfTwo.ts"
+import type { OutgrownOptions } from "../Outgrown.ts"
+import { notActive, type PoolBlock } from "../PoolBlock.ts"
+import { type BlockCore, PoolCore, type Slabs } from "../PoolCore.ts"
+import type { PoolCoreOptions } from "../PoolCoreOptions.ts"
+import { type PoolStats, snapshotOf } from "../PoolStats.ts"
+import { Arena, Chunk, Slab } from "./Chunk.ts"
+import { ChunkIndex, mostUnits } from "./ChunkIndex.ts"
+import { SpareSlabs } from "./SpareSlabs.ts"
+
+/**
+ * What an `ArenaCore` is made with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ArenaCoreOptions<A, F = number> extends PoolCoreOptions {
+  /** Chunks begin and end at multiples of so many bytes: a power of two. Slabs have multiples of it. */
+  readonly unit: number
+  /** The bytes of a slab, a power of two. Default: 1 MiB, or a sixteenth of a smaller limit. */
+  readonly slabBytes?: number | undefined
+  /** The share of the managed bytes that a new slab has at least. Default: 0. */
+  readonly growth?: number | undefined
+  /** The memory of some bytes of a slab. */
+  readonly part: (slab: A, begin: number, bytes: number) => A
+  /** Whether the blocks of a family may be split; those of others are kept as by a `PoolCore`. Default: all. */
+  readonly splits?: ((family: F) => boolean) | undefined
+}
+
+/**
+ * Slabs, their chunks and the byte ledger of one pool: see `PoolCore` for the methods, which are the same.
+ *
+ * **Details**
+ *
+ * - Chunks are the blocks: `heldBlocks` and `heldBytes` count free chunks, `activeBlocks` leased ones. The driver's
+ *   allocations are the slabs.
+ * - Bytes that the driver can get back are those of slabs without leases: {@link ArenaCore.evictableBytes}. Free chunks beside
+ *   leased ones are held, and no eviction frees them.
+ * - `addPending` and `addActive` take the bytes of a slab; the request gets its part of it.
+ * - {@link ArenaCore.release} returns the slab that must be freed, which is not the block that was released.
+ *
+ * **Example** (Three leases in one driver allocation)
+ *
+ * ```ts
+ * import { ArenaCore } from "effect-gpu-pool/machine"
+ *
+ * const core = new ArenaCore.ArenaCore<string>({ unit: 256, part: (slab, begin) => `${slab} from ${begin}` })
+ * core.addPending(4096)
+ * const first = core.addActive(0, 4096, "a slab", 1000)
+ * const second = core.acquireOwn(0, 4096, 500)!
+ * const third = core.acquireOwn(0, 4096, 300)!
+ * second.value // => "a slab from 1024"
+ * core.release(second)
+ * core.release(first)
+ * core.acquireOwn(0, 4096, 1500)?.value // => "a slab from 0"
+ * core.stats().driverAllocations // => 1
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class ArenaCore<A, F = number> implements BlockCore<A, F> {
+  activeBlocks = 0
+  activeBytes = 0
+  peakActiveBytes = 0
+  peakActiveBlocks = 0
+  hits = 0
+  releaseFailures = 0
+  waiters = 0
+  reservedBytes = 0
+
+  readonly unit: number
+  /** A slab for each request that is no larger. A slab of up to twice its bytes serves a larger one. */
+  readonly slabs: Slabs
+
+  /** Keeps the slabs: active ones have leases, held ones have none. Blocks of families that are not split are its own. */
+  readonly #slabs: PoolCore<A, F>
+  readonly #part: ArenaCoreOptions<A, F>["part"]
+  readonly #splits: (family: F) => boolean
+  readonly #arenas = new Map<F, Arena<A, F>>()
+  /** The arena used last: consecutive requests mostly have the same family. */
+  #recent: Arena<A, F> | undefined = undefined
+  /** The slabs by their blocks. */
+  readonly #slabOf = new WeakMap<PoolBlock<A, F>, Slab<A, F>>()
+  /** Free chunks of slabs with leases. */
+  #freeChunks = 0
+  #freeBytes = 0
+  readonly #outgrown: SpareSlabs<F> | undefined
+  readonly #given: number | undefined
+  readonly #growth: number
+  /** The bytes of the next slab. */
+  #slabBytes = 0
+
+  constructor(options: ArenaCoreOptions<A, F>) {
+    const { outgrown } = options
+    this.#slabs = new PoolCore({ ...options, outgrown: undefined })
+    this.#outgrown = outgrown && new SpareSlabs(outgrown)
+    this.unit = options.unit
+    const blockSize = (request: number): number => Math.max(this.#slabBytes, request)
+    this.slabs = { unit: this.unit, sizePolicy: { name: "arena", borrow: 1, blockSize } }
+    this.#given = options.slabBytes
+    this.#growth = options.growth ?? 0
+    this.#resize()
+    this.#part = options.part
+    this.#splits = options.splits ?? always
+  }
+
+  get heldBlocks(): number {
+    return this.#slabs.heldBlocks + this.#freeChunks
+  }
+
+  /** Slabs, and blocks that are not split. */
+  get managedBlocks(): number {
+    return this.#slabs.managedBlocks
+  }
+
+  get peakManagedBlocks(): number {
+    return this.#slabs.peakManagedBlocks
+  }
+
+  get heldBytes(): number {
+    return this.#slabs.heldBytes + this.#freeBytes
+  }
+
+  /** Bytes of slabs without leases: those that an eviction can free. */
+  get evictableBytes(): number {
+    return this.#slabs.heldBytes
+  }
+
+  /** Free bytes of slabs with leases: held ones that no eviction can free. */
+  get fragmentedBytes(): number {
+    return this.#freeBytes
+  }
+
+  get managedBytes(): number {
+    return this.#slabs.managedBytes
+  }
+
+  get pendingBytes(): number {
+    return this.#slabs.pendingBytes
+  }
+
+  get peakManagedBytes(): number {
+    return this.#slabs.peakManagedBytes
+  }
+
+  /** 0: a chunk fits its request. */
+  get borrows(): number {
+    return 0
+  }
+
+  get misses(): number {
+    return this.#slabs.misses
+  }
+
+  /** Slabs that the driver made. */
+  get driverAllocations(): number {
+    return this.#slabs.driverAllocations
+  }
+
+  /** Slabs that the driver got back. */
+  get driverFrees(): number {
+    return this.#slabs.driverFrees
+  }
+
+  get outer(): { readonly leftBytes: number } | undefined {
+    return this.#slabs.outer
+  }
+
+  set outer(outer: { readonly leftBytes: number } | undefined) {
+    this.#slabs.outer = outer
+  }
+
+  get maxBytes(): number {
+    return this.#slabs.maxBytes
+  }
+
+  get maxHeldBytes(): number {
+    return this.#slabs.maxHeldBytes
+  }
+
+  /** The bytes of leased chunks that were not requested; those of slabs whose memory may not exist, too. */
+  get paddingBytes(): number {
+    return this.managedBytes - this.heldBytes - this.activeBytes
+  }
+
+  /** `Infinity`: only a chunk's last unit is padding. */
+  get nextPadding(): number {
+    return Infinity
+  }
+
+  get outgrownSoFar(): OutgrownOptions | undefined {
+    if (this.#outgrown === undefined) return undefined
+    const { missedBytes, mostLeasedBytes } = this.#outgrown
+    return { mostLeasedBytes: Math.max(mostLeasedBytes, this.peakActiveBytes), missedBytes }
+  }
+
+  get excessHeld(): boolean {
+    return this.#slabs.excessHeld
+  }
+
+  get releases(): number {
+    return this.hits + this.misses - this.activeBlocks
+  }
+
+  get holding(): boolean {
+    return this.#slabs.holding
+  }
+
+  /** The bytes of the largest free chunk, or of a held slab. */
+  get largestHeld(): number {
+    let largest = this.#slabs.largestHeld
+    for (const { free } of this.#arenas.values()) largest = Math.max(largest, free.largest?.capacity ?? 0)
+    return largest
+  }
+
+  stopHolding(): void {
+    this.#slabs.stopHolding()
+  }
+
+  resumeHolding(): void {
+    this.#slabs.resumeHolding()
+  }
+
+  setMaxBytes(bytes: number): void {
+    this.#slabs.setMaxBytes(bytes)
+    this.#resize()
+  }
+
+  setMaxHeldBytes(bytes: number): void {
+    this.#slabs.setMaxHeldBytes(bytes)
+  }
+
+  acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
+  }
+
+  /**
+   * A part of a slab with leases, or else of one without leases that has at most `blockSize` bytes. Where that is no more than
+   * the request's own bytes, the lease is alone in its slab.
+   */
+  acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
+    const arena = this.#arenaOf(family)
+    return arena === undefined
+      ? this.#counted(this.#slabs.acquireOwn(family, blockSize, request), request)
+      : this.#acquirePart(arena, request, blockSize)
+  }
+
+  /** The same with slabs of at most `borrowLimit` bytes. */
+  borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
+    if (borrowLimit <= blockSize) return undefined
+    const arena = this.#arenaOf(family)
+    return arena === undefined
+      ? this.#counted(this.#slabs.borrow(family, blockSize, request, borrowLimit), request)
+      : this.#acquirePart(arena, request, borrowLimit)
+  }
+
+  /** Always false: what fits together shows only when it is taken. */
+  holds(): boolean {
+    return false
+  }
+
+  acquireAccepted(
+    family: F,
+    blockSize: number,
+    request: number,
+    borrowLimit: number,
+    accepts: (value: A) => boolean,
+    among: number = Infinity
+  ): PoolBlock<A, F> | undefined {
+    const arena = this.#arenaOf(family)
+    if (arena === undefined) {
+      return this.#counted(
+        this.#slabs.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among),
+        request
+      )
+    }
+    const units = this.#unitsOf(request)
+    const least = units * this.unit
+    const most = Math.max(blockSize, borrowLimit)
+    const chunk = units > mostUnits || most <= least
+      ? undefined
+      : arena.free.findAccepted(units, (one) => accepts(this.#valueOf(one, units)), among)
+    return chunk === undefined
+      ? this.#leaseSlab(this.#slabs.acquireAccepted(family, least, least, most, accepts, among), request)
+      : this.#leaseFree(chunk, units, request)
+  }
+
+  /** Slabs without leases, and free chunks of the others. */
+  *held(): Generator<PoolBlock<A, F>, void> {
+    yield* this.#slabs.held()
+    for (const { free } of this.#arenas.values()) {
+      for (const chunk of free.all()) {
+        chunk.value = this.#valueOf(chunk, chunk.units)
+        yield chunk
+      }
+    }
+  }
+
+  /** Makes the bytes of a slab pending. */
+  addPending(bytes: number): boolean {
+    return this.#slabs.addPending(bytes)
+  }
+
+  removePending(bytes: number): void {
+    this.#slabs.removePending(bytes)
+  }
+
+  deficit(bytes: number): number {
+    return this.#slabs.deficit(bytes)
+  }
+
+  /** A miss: turns pending bytes into a slab, and leases a part of it. */
+  addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
+    const block = this.#slabs.addActive(family, blockSize, value, blockSize)
+    this.#resize()
+    const slab = this.#makeSlab(family, block)
+    if (slab !== undefined) return this.#lease(slab.chunk, this.#unitsOf(request), request)
+    this.#activate(request)
+    return block
+  }
+
+  addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
+    const block = this.#slabs.addActiveUnbinned(capacity, value, request)
+    this.#activate(request)
+    return block
+  }
+
+  addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
+    const block = this.#slabs.addHeld(family, blockSize, value)
+    if (block.state === "held") this.#makeSlab(family, block)
+    return block
+  }
+
+  addDetached(capacity: number, value: A): PoolBlock<A, F> {
+    return this.#slabs.addDetached(capacity, value)
+  }
+
+  /** Ends a lease. Returns the block that the caller must free now: its slab, if no lease is left and it is not kept. */
+  release(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
+    this.#deactivate(block)
+    if (!(block instanceof Chunk)) return this.#slabs.release(block)
+    const chunk: Chunk<A, F> = block
+    const { slab } = chunk
+    slab.leases--
+    if (slab.distrusted) return slab.leases === 0 ? this.#slabs.discard(slab.block) : undefined
+    const merged = this.#merge(chunk)
+    if (slab.leases > 0) {
+      this.#addFree(merged)
+      return undefined
+    }
+    slab.chunk = merged
+    return this.#slabs.release(slab.block)
+  }
+
+  /** Ends a lease whose memory must not be reused: its slab gives no more leases, and is freed with its last one. */
+  discard(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
+    this.#deactivate(block)
+    if (!(block instanceof Chunk)) return this.#slabs.discard(block)
+    const chunk: Chunk<A, F> = block
+    const { slab } = chunk
+    slab.leases--
+    if (!slab.distrusted) {
+      slab.distrusted = true
+      for (const one of chunksOf(chunk)) {
+        if (one.state !== "held" || one === chunk) continue
+        this.#takeFree(one)
+        one.state = "detached"
+      }
+    }
+    return slab.leases === 0 ? this.#slabs.discard(slab.block) : undefined
+  }
+
+  evictNext(missing?: number): PoolBlock<A, F> | undefined {
+    return this.#slabs.evictNext(missing)
+  }
+
+  evictOldest(): PoolBlock<A, F> | undefined {
+    return this.#slabs.evictOldest()
+  }
+
+  tick(steps = 1): void {
+    this.#slabs.tick(steps)
+  }
+
+  evictIdle(): PoolBlock<A, F> | undefined {
+    return this.#slabs.evictIdle()
+  }
+
+  /** Before a slab of `size` bytes is made, which are pending: detaches slabs without leases beyond what the program needs. */
+  *evictOutgrown(family: F, size: number, most: number): Generator<PoolBlock<A, F>, void> {
+    const outgrown = this.#outgrown
+    if (outgrown === undefined) return
+    outgrown.missedAfter(this.hits + this.misses, family, size, most)
+    const allowed = outgrown.mostManaged(this.peakActiveBytes)
+    while (this.managedBytes + this.pendingBytes > allowed) {
+      const block = this.#slabs.evictNext()
+      if (block === undefined) return
+      outgrown.freed(family, block.capacity)
+      yield block
+    }
+  }
+
+  trim(target: number): Generator<PoolBlock<A, F>, void> {
+    return this.#slabs.trim(target)
+  }
+
+  evictAll(): Generator<PoolBlock<A, F>, void> {
+    return this.#slabs.evictAll()
+  }
+
+  evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
+    return this.#slabs.evictFamilies(isMeant)
+  }
+
+  evictWhich(isMeant: (value: A) => boolean): Generator<PoolBlock<A, F>, void> {
+    return this.#slabs.evictWhich(isMeant)
+  }
+
+  freed(block: PoolBlock<A, F>): void {
+    this.#slabs.freed(block)
+    this.#resize()
+  }
+
+  stats(): PoolStats {
+    return snapshotOf(this)
+  }
+
+  #resize(): void {
+    const { managedBytes, maxBytes, unit } = this
+    const least = this.#given ?? Math.min(defaultSlabBytes, powerBelow(maxBytes / 16))
+    this.#slabBytes = Math.max(
+      unit,
+      least,
+      Math.min(powerBelow(managedBytes * this.#growth), powerBelow(maxBytes / 16))
+    )
+  }
+
+  #unitsOf(bytes: number): number {
+    return Math.ceil(bytes / this.unit)
+  }
+
+  /** The arena of a family, which is made when it is first asked for; `undefined` if the family is not split. */
+  #arenaOf(family: F): Arena<A, F> | undefined {
+    const recent = this.#recent
+    if (recent !== undefined && recent.family === family) return recent
+    const arena = this.#arenas.get(family) ?? (this.#splits(family) ? this.#openArena(family) : undefined)
+    if (arena !== undefined) this.#recent = arena
+    return arena
+  }
+
+  #openArena(family: F): Arena<A, F> {
+    const arena = new Arena<A, F>(family, new ChunkIndex())
+    this.#arenas.set(family, arena)
+    return arena
+  }
+
+  /** Undefined for memory that is not split. */
+  #makeSlab(family: F, block: PoolBlock<A, F>): Slab<A, F> | undefined {
+    const units = Math.floor(block.capacity / this.unit)
+    const arena = units > mostUnits ? undefined : this.#arenaOf(family)
+    if (arena === undefined) return undefined
+    const slab = new Slab(arena, block, units, this.unit)
+    this.#slabOf.set(block, slab)
+    return slab
+  }
+
+  #acquirePart({ family, free }: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
+    const units = this.#unitsOf(request)
+    const least = units * this.unit
+    const chunk = units > mostUnits || most <= least ? undefined : free.find(units)
+    return chunk === undefined
+      ? this.#leaseSlab(this.#slabs.acquire(family, least, least, most), request)
+      : this.#leaseFree(chunk, units, request)
+  }
+
+  #leaseFree(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
+    this.#takeFree(chunk)
+    this.hits++
+    return this.#lease(chunk, units, request)
+  }
+
+  #leaseSlab(block: PoolBlock<A, F> | undefined, request: number): PoolBlock<A, F> | undefined {
+    const slab = block && this.#slabOf.get(block)
+    if (slab === undefined) return this.#counted(block, request)
+    this.hits++
+    return this.#lease(slab.chunk, this.#unitsOf(request), request)
+  }
+
+  /** A hit of memory that is not split. */
+  #counted(block: PoolBlock<A, F> | undefined, request: number): PoolBlock<A, F> | undefined {
+    if (block === undefined) return undefined
+    this.hits++
+    this.#activate(request)
+    return block
+  }
+
+  /** Leases the first units of a chunk that is in no index. The rest stays free. */
+  #lease(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
+    if (chunk.units > units) this.#split(chunk, units)
+    chunk.slab.leases++
+    chunk.value = this.#valueOf(chunk, units)
+    chunk.request = request
+    chunk.state = "active"
+    this.#activate(request)
+    return chunk
+  }
+
+  #split(chunk: Chunk<A, F>, units: number): void {
+    const rest = new Chunk(chunk.slab, chunk.begin + units * this.unit, chunk.units - units, this.unit)
+    const { after } = chunk
+    rest.before = chunk
+    rest.after = after
+    if (after !== undefined) after.before = rest
+    chunk.after = rest
+    chunk.resize(units, this.unit)
+    this.#addFree(rest)
+  }
+
+  /** A chunk has come back: one with its free neighbours, which leave the index. */
+  #merge(chunk: Chunk<A, F>): Chunk<A, F> {
+    const { after, before } = chunk
+    if (after !== undefined && after.state === "held") {
+      this.#takeFree(after)
+      this.#join(chunk, after)
+    }
+    if (before === undefined || before.state !== "held") return chunk
+    this.#takeFree(before)
+    this.#join(before, chunk)
+    return before
+  }
+
+  #join(chunk: Chunk<A, F>, next: Chunk<A, F>): void {
+    const { after } = next
+    chunk.after = after
+    if (after !== undefined) after.before = chunk
+    chunk.resize(chunk.units + next.units, this.unit)
+  }
+
+  #addFree(chunk: Chunk<A, F>): void {
+    chunk.state = "held"
+    chunk.bin.free.add(chunk)
+    this.#freeChunks++
+    this.#freeBytes += chunk.capacity
+  }
+
+  #takeFree(chunk: Chunk<A, F>): void {
+    chunk.bin.free.remove(chunk)
+    this.#freeChunks--
+    this.#freeBytes -= chunk.capacity
+  }
+
+  /** The memory of a chunk's first units. The next lease of a chunk mostly has as many as the last one. */
+  #valueOf(chunk: Chunk<A, F>, units: number): A {
+    const { begin, slab } = chunk
+    if (units === slab.units) return slab.block.value
+    if (chunk.part !== undefined && chunk.partUnits === units) return chunk.part
+    const part = this.#part(slab.block.value, begin, units * this.unit)
+    chunk.part = part
+    chunk.partUnits = units
+    return part
+  }
+
+  #activate(request: number): void {
+    const blocks = this.activeBlocks + 1
+    const bytes = this.activeBytes + request
+    this.activeBlocks = blocks
+    this.activeBytes = bytes
+    if (blocks > this.peakActiveBlocks) this.peakActiveBlocks = blocks
+    if (bytes > this.peakActiveBytes) this.peakActiveBytes = bytes
+  }
+
+  #deactivate(block: PoolBlock<A, F>): void {
+    if (block.state !== "active") throw notActive(block)
+    this.activeBlocks--
+    this.activeBytes -= block.request
+    if (!(block instanceof Chunk)) return
+    block.request = 0
+    block.state = "detached"
+  }
+}
+
+/** All chunks of the slab of one. */
+function* chunksOf<A, F>(chunk: Chunk<A, F>): Generator<Chunk<A, F>, void> {
+  let first = chunk
+  while (first.before !== undefined) first = first.before
+  for (let one: Chunk<A, F> | undefined = first; one !== undefined; one = one.after) yield one
+}
+
+const defaultSlabBytes = 2 ** 20
+
+/** The largest power of two that is no larger; at least 1. */
+const powerBelow = (bytes: number): number => bytes < 2 ? 1 : powerOfTwo(floorLog2(Math.min(bytes, largestByteCount)))
+
+const always = (): boolean => true

@@ -1,0 +1,104 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { ArenaCore, type ArenaCoreOptions } from "../../src/domain/pool/arena/ArenaCore.ts"
+import { ArenaWorld, type Memory } from "../support/arenaModel.ts"
+import { runs } from "../support/explore.ts"
+
+const unit = 16
+
+const coreOf = (options: Partial<ArenaCoreOptions<Memory, string>> = {}): ArenaCore<Memory, string> =>
+  new ArenaCore({ unit, part: ({ slab }, begin, bytes) => ({ slab, begin, bytes }), ...options })
+
+type Step = (world: ArenaWorld) => void
+
+const pick = (world: ArenaWorld, at: number): number => at % world.leases.length
+
+const anyFamily = fc.constantFrom("storage", "uniform")
+
+const anyRequest = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: 1, max: 600 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 1, max: 40 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 600, max: 6000 }) }
+)
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.tuple(anyFamily, anyRequest).map(([family, request]): Step => (world) =>
+      world.lease(family, request, true)
+    )
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(anyFamily, anyRequest).map(([family, request]): Step => (world) =>
+      world.lease(family, request, false)
+    )
+  },
+  {
+    weight: 10,
+    arbitrary: fc.nat().map((at): Step => (world) => {
+      if (world.leases.length > 0) world.end(pick(world, at), false)
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat().map((at): Step => (world) => {
+      if (world.leases.length > 0) world.end(pick(world, at), true)
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.nat(20_000).map((to): Step => (world) => {
+      for (const block of world.core.trim(to)) world.freed(block)
+      if (world.core.evictableBytes > 0) assert.isAtMost(world.core.managedBytes, to)
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.option(fc.nat(3000), { nil: undefined }).map((missing): Step => (world) => {
+      const { evictableBytes } = world.core
+      const block = world.core.evictNext(missing)
+      assert.strictEqual(block === undefined, evictableBytes === 0)
+      if (block !== undefined) world.freed(block)
+    })
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(3000, 20_000, Infinity).map((limit): Step => (world) => world.core.setMaxBytes(limit))
+  },
+  {
+    weight: 1,
+    arbitrary: fc.boolean().map((holds): Step => ({ core }) => holds ? core.resumeHolding() : core.stopHolding())
+  },
+  {
+    weight: 1,
+    arbitrary: anyFamily.map((family): Step => (world) => {
+      for (const block of world.core.evictFamilies((one) => one === family)) world.freed(block)
+    })
+  }
+)
+
+const anyOptions = fc.record({
+  slabBytes: fc.constantFrom(undefined, 256, 1024),
+  growth: fc.constantFrom(0, 0.1),
+  maxBytes: fc.constantFrom(undefined, 8192),
+  maxHeldBytes: fc.constantFrom(undefined, 0, 2000),
+  outgrown: fc.constantFrom(undefined, { mostLeasedBytes: 0, missedBytes: 0 })
+})
+
+describe("ArenaCore", () => {
+  it("leases no byte twice, loses none, and merges what is free, whatever is done to it", () => {
+    const property = fc.property(anyOptions, fc.array(anyStep, { size: "+2", maxLength: 200 }), (options, steps) => {
+      const world = new ArenaWorld(coreOf(options), unit)
+      for (const step of steps) {
+        step(world)
+        world.check()
+      }
+      while (world.leases.length > 0) world.end(0, false)
+      for (const block of world.core.evictAll()) world.freed(block)
+      world.check()
+      assert.strictEqual(world.core.managedBytes, 0)
+    })
+    fc.assert(property, { numRuns: runs(2000) })
+  })
+})
