@@ -16,8 +16,11 @@ import { type BlockCore, PoolCore, type Slabs } from "../PoolCore.ts"
 import type { PoolCoreOptions } from "../PoolCoreOptions.ts"
 import { type PoolStats, snapshotOf } from "../PoolStats.ts"
 import { Arena, Chunk, Slab } from "./Chunk.ts"
-import { ChunkIndex, mostUnits } from "./ChunkIndex.ts"
+import { mostUnits } from "./ChunkIndex.ts"
 import { SpareSlabs } from "./SpareSlabs.ts"
+
+/** Requests below this share of a slab are small. */
+const smallShare = 1 / 4
 
 /**
  * What an `ArenaCore` is made with.
@@ -221,7 +224,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   /** The bytes of the largest free chunk, or of a held slab. */
   get largestHeld(): number {
     let largest = this.#slabs.largestHeld
-    for (const { free } of this.#arenas.values()) largest = Math.max(largest, free.largest?.capacity ?? 0)
+    for (const arena of this.#arenas.values()) largest = Math.max(largest, arena.largest)
     return largest
   }
 
@@ -291,7 +294,12 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     const most = Math.max(blockSize, borrowLimit)
     const chunk = units > mostUnits || most <= least
       ? undefined
-      : arena.free.findAccepted(units, (one) => accepts(this.#valueOf(one, units)), among)
+      : arena.findAccepted(
+        units,
+        this.#isSmall(request),
+        (one) => accepts(this.#valueOf(one, units)),
+        among
+      )
     return chunk === undefined
       ? this.#leaseSlab(this.#slabs.acquireAccepted(family, least, least, most, accepts, among), request)
       : this.#leaseFree(chunk, units, request)
@@ -300,8 +308,8 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   /** Slabs without leases, and free chunks of the others. */
   *held(): Generator<PoolBlock<A, F>, void> {
     yield* this.#slabs.held()
-    for (const { free } of this.#arenas.values()) {
-      for (const chunk of free.all()) {
+    for (const arena of this.#arenas.values()) {
+      for (const chunk of arena.all()) {
         chunk.value = this.#valueOf(chunk, chunk.units)
         yield chunk
       }
@@ -355,12 +363,11 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     const { slab } = chunk
     slab.leases--
     if (slab.distrusted) return slab.leases === 0 ? this.#slabs.discard(slab.block) : undefined
-    const merged = this.#merge(chunk)
     if (slab.leases > 0) {
-      this.#addFree(merged)
+      this.#addFree(this.#merge(chunk))
       return undefined
     }
-    slab.chunk = merged
+    slab.chunk = this.#close(chunk)
     return this.#slabs.release(slab.block)
   }
 
@@ -451,6 +458,10 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return Math.ceil(bytes / this.unit)
   }
 
+  #isSmall(request: number): boolean {
+    return request < this.#slabBytes * smallShare
+  }
+
   /** The arena of a family, which is made when it is first asked for; `undefined` if the family is not split. */
   #arenaOf(family: F): Arena<A, F> | undefined {
     const recent = this.#recent
@@ -461,7 +472,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   }
 
   #openArena(family: F): Arena<A, F> {
-    const arena = new Arena<A, F>(family, new ChunkIndex())
+    const arena = new Arena<A, F>(family)
     this.#arenas.set(family, arena)
     return arena
   }
@@ -476,12 +487,12 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return slab
   }
 
-  #acquirePart({ family, free }: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
+  #acquirePart(arena: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
     const units = this.#unitsOf(request)
     const least = units * this.unit
-    const chunk = units > mostUnits || most <= least ? undefined : free.find(units)
+    const chunk = units > mostUnits || most <= least ? undefined : arena.find(units, this.#isSmall(request))
     return chunk === undefined
-      ? this.#leaseSlab(this.#slabs.acquire(family, least, least, most), request)
+      ? this.#leaseSlab(this.#slabs.acquire(arena.family, least, least, most), request)
       : this.#leaseFree(chunk, units, request)
   }
 
@@ -508,12 +519,31 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
 
   /** Leases the first units of a chunk that is in no index. The rest stays free. */
   #lease(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
+    const { slab } = chunk
+    if (slab.leases === 0) this.#open(slab, units, request)
+    slab.leases++
     if (chunk.units > units) this.#split(chunk, units)
-    chunk.slab.leases++
     chunk.value = this.#valueOf(chunk, units)
     chunk.request = request
     chunk.state = "active"
     this.#activate(request)
+    return chunk
+  }
+
+  /** A slab gets its first lease. */
+  #open(slab: Slab<A, F>, units: number, request: number): void {
+    slab.free = this.#isSmall(request) ? slab.arena.ofSmall : slab.arena.ofLarge
+    const { chunk, chunk: { after } } = slab
+    if (after === undefined) return
+    if (chunk.units === units) this.#addFree(after)
+    else this.#join(chunk, after)
+  }
+
+  /** A slab's last lease has ended. If that had its first bytes, the rest stays apart: the next lease mostly has as many units. */
+  #close(chunk: Chunk<A, F>): Chunk<A, F> {
+    const { after, before } = chunk
+    if (before !== undefined || after === undefined) return this.#merge(chunk)
+    this.#takeFree(after)
     return chunk
   }
 
@@ -550,13 +580,13 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
 
   #addFree(chunk: Chunk<A, F>): void {
     chunk.state = "held"
-    chunk.bin.free.add(chunk)
+    chunk.slab.free.add(chunk)
     this.#freeChunks++
     this.#freeBytes += chunk.capacity
   }
 
   #takeFree(chunk: Chunk<A, F>): void {
-    chunk.bin.free.remove(chunk)
+    chunk.slab.free.remove(chunk)
     this.#freeChunks--
     this.#freeBytes -= chunk.capacity
   }

@@ -5,18 +5,48 @@
  * @internal
  */
 import { type BlockState, nextNumber, type PoolBin, type PoolBlock } from "../PoolBlock.ts"
-import type { ChunkIndex, IndexedChunk } from "./ChunkIndex.ts"
+import { ChunkIndex, type IndexedChunk } from "./ChunkIndex.ts"
 
-/** The free chunks of one family, in slabs with leases. */
+/**
+ * The free chunks of one family, in slabs with leases. Small requests look first among slabs that serve small ones, and large
+ * requests among the others: a small lease in a slab of large ones would keep their chunks from merging.
+ */
 export class Arena<A, F> implements PoolBin<F> {
   readonly family: F
-  readonly free: ChunkIndex<Chunk<A, F>>
+  readonly ofSmall = new ChunkIndex<Chunk<A, F>>()
+  readonly ofLarge = new ChunkIndex<Chunk<A, F>>()
   /** 0: its chunks have no size in common. */
   readonly size = 0
 
-  constructor(family: F, free: ChunkIndex<Chunk<A, F>>) {
+  constructor(family: F) {
     this.family = family
-    this.free = free
+  }
+
+  /** A chunk of at least so many units. */
+  find(units: number, isSmall: boolean): Chunk<A, F> | undefined {
+    const { ofLarge, ofSmall } = this
+    return isSmall ? ofSmall.find(units) ?? ofLarge.find(units) : ofLarge.find(units) ?? ofSmall.find(units)
+  }
+
+  /** The same among those that `accepts` returns true for, of which at most `among` of each class are looked at. */
+  findAccepted(
+    units: number,
+    isSmall: boolean,
+    accepts: (chunk: Chunk<A, F>) => boolean,
+    among: number
+  ): Chunk<A, F> | undefined {
+    const [own, other] = isSmall ? [this.ofSmall, this.ofLarge] : [this.ofLarge, this.ofSmall]
+    return own.findAccepted(units, accepts, among) ?? other.findAccepted(units, accepts, among)
+  }
+
+  /** The bytes of the largest. */
+  get largest(): number {
+    return Math.max(this.ofSmall.largest?.capacity ?? 0, this.ofLarge.largest?.capacity ?? 0)
+  }
+
+  *all(): Generator<Chunk<A, F>, void> {
+    yield* this.ofSmall.all()
+    yield* this.ofLarge.all()
   }
 }
 
@@ -25,7 +55,9 @@ export class Slab<A, F> {
   /** The driver's allocation, as the core of the slabs keeps it. */
   readonly block: PoolBlock<A, F>
   readonly units: number
-  /** Its only chunk, while it has no leases. */
+  /** Where its free chunks are, while it has leases. */
+  free: ChunkIndex<Chunk<A, F>>
+  /** While it has no leases: its only chunk, or the one of its last lease, with the rest after it in no index. */
   chunk: Chunk<A, F>
   /** Leases of its chunks. */
   leases = 0
@@ -36,40 +68,44 @@ export class Slab<A, F> {
     this.arena = arena
     this.block = block
     this.units = units
+    this.free = arena.ofLarge
     this.chunk = new Chunk(this, 0, units, unit)
   }
 }
 
 /** A part of a slab. Only the arena's core and its index change it. */
 export class Chunk<A, F> implements PoolBlock<A, F>, IndexedChunk<Chunk<A, F>> {
-  readonly slab: Slab<A, F>
-  readonly bin: Arena<A, F>
-  /** Its first byte in the slab. */
-  readonly begin: number
-  number = nextNumber()
-  units: number
-  /** Its bytes. */
-  capacity: number
-  request = 0
+  // What neighbours look at is together in memory.
   state: BlockState = "held"
-  /** The memory of its last lease. */
-  value: A
-  /** The memory that was made for it last, and its units. */
-  part: A | undefined = undefined
-  partUnits = 0
+  units: number
   /** Its neighbours. */
   before: Chunk<A, F> | undefined = undefined
   after: Chunk<A, F> | undefined = undefined
   newer: Chunk<A, F> | undefined = undefined
   older: Chunk<A, F> | undefined = undefined
+  readonly slab: Slab<A, F>
+  /** Its first byte in the slab. */
+  readonly begin: number
+  number = nextNumber()
+  /** Its bytes. */
+  capacity: number
+  request = 0
+  /** The memory of its last lease. */
+  value: A
+  /** The memory that was made for it last, and its units. */
+  part: A | undefined = undefined
+  partUnits = 0
 
   constructor(slab: Slab<A, F>, begin: number, units: number, unit: number) {
     this.slab = slab
-    this.bin = slab.arena
     this.begin = begin
     this.units = units
     this.capacity = units * unit
     this.value = slab.block.value
+  }
+
+  get bin(): Arena<A, F> {
+    return this.slab.arena
   }
 
   get whole(): PoolBlock<A, F> {

@@ -64,13 +64,16 @@ export class ChunkIndex<C extends IndexedChunk<C>> {
 
   /** A chunk of at least so many units: one of the smallest class that has one. */
   find(units: number): C | undefined {
+    if (this.#levels === 0) return undefined
     const own = classOf(units)
     let chunk = this.#newest[own]
     for (let left = ownClass; left > 0 && chunk !== undefined; left--) {
       if (chunk.units >= units) return chunk
       chunk = chunk.older
     }
-    return this.#newest[this.#next(own)]
+    const next = this.#next(own)
+    // Reading index −1 is slow.
+    return next < 0 ? undefined : this.#newest[next]
   }
 
   /** The same among those that `accepts` returns true for, of which at most `among` of each class are looked at. */
