@@ -1,5 +1,6 @@
 /** All sections, in the order in which they run. */
 import * as Allocation from "./sections/Allocation.ts"
+import * as Arena from "./sections/Arena.ts"
 import * as Arrays from "./sections/Arrays.ts"
 import * as Clear from "./sections/Clear.ts"
 import * as Contention from "./sections/Contention.ts"
@@ -24,6 +25,7 @@ export const all = [
   Machine.section,
   Lease.section,
   Hit.section,
+  Arena.section,
   Copies.section,
   Contention.section,
   Deadlocks.section,

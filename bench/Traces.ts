@@ -66,6 +66,9 @@ const replaced = (next: () => number, least: number, most: number): ReadonlyArra
 /** The touched workload's own. */
 export const varied: Trace = { name: "varied", phases: (seed) => [Workload.plan(seed)] }
 
+/** The same with more buffers at a time. */
+export const variedMany: Trace = { name: "varied, 256 live", phases: (seed) => [Workload.plan(seed, 256)] }
+
 const seeded = (
   name: string,
   phases: (next: () => number) => ReadonlyArray<ReadonlyArray<Step>>
@@ -82,10 +85,10 @@ const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Ste
       { slot: 2 * tensor + (step + 1) % 2, size: 0 }
     ]).flat()).flat()
 
-/** Sizes that are never used again. */
+/** Sizes that are never used again. A higher seed ends earlier. */
 export const growing: Trace = {
   name: "a cache of 48 tensors that grow",
-  phases: () => [grown(48, 8 * kibibyte, 256)]
+  phases: (seed) => [grown(48, 8 * kibibyte, 256 - 20 * seed)]
 }
 
 export const twoPhases: ReadonlyArray<Trace> = [
@@ -96,10 +99,13 @@ export const twoPhases: ReadonlyArray<Trace> = [
   seeded("one set of sizes, then another", (next) => [repeated(next), repeated(next)])
 ]
 
+/** A network whose inputs have another length each time. */
+export const changingShapes: Trace = seeded("lengths", (next) => [lengths(next)])
+
 export const all: ReadonlyArray<Trace> = [
   seeded("static", (next) => [repeated(next)]),
   varied,
-  seeded("lengths", (next) => [lengths(next)]),
+  changingShapes,
   ...twoPhases
 ]
 

@@ -20,10 +20,10 @@ export interface Step {
 }
 
 /** What happens in the n-th run: the same for every contender. */
-export const plan = (run: number): ReadonlyArray<Step> => {
+export const plan = (run: number, live = slots): ReadonlyArray<Step> => {
   const next = Random.make(run + 1)
   return Array.from({ length: steps }, () => ({
-    slot: Math.floor(next() * slots),
+    slot: Math.floor(next() * live),
     size: Random.logUniform(next, leastBytes, mostBytes)
   }))
 }
