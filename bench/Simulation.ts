@@ -1,5 +1,6 @@
 /** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
-import { BufferPool, type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import type { PoolCore } from "effect-gpu-pool/machine"
 import * as Random from "./Random.ts"
 import type { Step } from "./Traces.ts"
@@ -37,7 +38,7 @@ const alignment = 256
 /** What a simulated pool does beside what its size policy says. */
 export interface Thrift {
   /** How it keeps free memory; blocks without it. An arena has no size policy. */
-  readonly strategy?: BufferPool.PoolStrategy | undefined
+  readonly strategy?: PoolStrategy.PoolStrategy | undefined
   /** The memory of how many random live buffers a new one must not share, where the limit allows that. */
   readonly apartFrom?: number | undefined
   /** The most bytes that it manages. */
@@ -76,7 +77,7 @@ class SimulatedPool {
   readonly #exactSizeOf: (request: number) => number
 
   constructor(policy: SizePolicy.SizePolicy, thrift: Thrift) {
-    const { eviction, idleSteps, maxBytes = Infinity, maxHeldBytes, strategy = BufferPool.blocks } = thrift
+    const { eviction, idleSteps, maxBytes = Infinity, maxHeldBytes, strategy = PoolStrategy.blocks } = thrift
     this.core = strategy.core({
       maxBytes,
       maxHeldBytes,

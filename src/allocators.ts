@@ -1,8 +1,17 @@
 /**
- * Decorators of an Allocator: each takes the one in context, adds one thing, and can stand under any pool.
+ * How a pool keeps free memory; and decorators of an Allocator: each takes the one in context, adds one thing, and can stand under any
+ * pool.
  *
  * @since 0.1.0
  */
+
+/**
+ * How a pool keeps free memory: as blocks, or as slabs that it splits and merges.
+ *
+ * @category pools
+ * @since 0.1.0
+ */
+export * as PoolStrategy from "./domain/pool/PoolStrategy.ts"
 
 /**
  * An allocator that fails where a test planned it.

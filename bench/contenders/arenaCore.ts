@@ -1,6 +1,6 @@
 /** The synchronous core of a pool of blocks or of an arena, with leases and free memory between them. */
 import { Effect, Schema } from "effect"
-import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import type { PoolCore } from "effect-gpu-pool/machine"
 import { median } from "simple-statistics"
 import * as Contender from "../Contender.ts"
@@ -32,7 +32,7 @@ const input = Schema.Struct({
 type Input = typeof input.Type
 
 const pairOf = ({ leases, replaces, strategy }: Input): () => void => {
-  const { core } = strategy === "arena" ? BufferPool.arena() : BufferPool.blocks
+  const { core } = strategy === "arena" ? PoolStrategy.arena() : PoolStrategy.blocks
   const made: Core = core({}, { alignment, splits: () => true, part: () => ({}) })
   const random = Random.make(1)
   const sizes = Array.from({ length: 4096 }, () => leases > 1 ? Random.integer(random, 256, 4096) : 1024)

@@ -1,6 +1,7 @@
 /** A hit of a pool that keeps blocks, or of one that splits slabs, with Effect's own pool as the control. */
 import { Effect, Layer, Pool, Schema } from "effect"
 import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { Host } from "effect-gpu-pool/host"
 import * as Contender from "../Contender.ts"
 import * as Rounds from "../Rounds.ts"
@@ -31,7 +32,7 @@ const measured = Effect.fnUntraced(function*(hasLease: boolean) {
 const measure = (from: typeof sources[number]) =>
   Effect.provide(
     measured(from === "a chunk beside a lease"),
-    BufferPool.layer({ strategy: from === "a block" ? BufferPool.blocks : BufferPool.arena() }).pipe(
+    BufferPool.layer({ strategy: from === "a block" ? PoolStrategy.blocks : PoolStrategy.arena() }).pipe(
       Layer.provideMerge(Host.layer())
     )
   )

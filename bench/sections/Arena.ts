@@ -1,6 +1,7 @@
 /** How much memory slabs that are split need beside blocks, how often they ask the driver, and what a hit costs. */
 import { Effect } from "effect"
-import { BufferPool, SizePolicy } from "effect-gpu-pool"
+import { SizePolicy } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { mean } from "simple-statistics"
 import * as Contender from "../Contender.ts"
 import * as ArenaCore from "../contenders/arenaCore.ts"
@@ -21,9 +22,9 @@ const shares = Array.from({ length: 100 }, (_, index) => 1.02 + 0.02 * index)
 
 const pools: Readonly<Record<string, Simulation.Thrift>> = {
   blocks: {},
-  arena: { strategy: BufferPool.arena() },
+  arena: { strategy: PoolStrategy.arena() },
   // On WebGPU a kernel cannot write to the buffer that it reads.
-  "arena, apart from 2 live buffers": { strategy: BufferPool.arena(), apartFrom: 2 }
+  "arena, apart from 2 live buffers": { strategy: PoolStrategy.arena(), apartFrom: 2 }
 }
 
 const traces = [

@@ -2,12 +2,13 @@
 import { Conformance } from "@effect-gpu-pool/testing"
 import { describe } from "@effect/vitest"
 import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { Host } from "effect-gpu-pool/host"
 import * as Layer from "effect/Layer"
 import { conforms } from "./conforms.ts"
 
 const onArenas = <A, E>(device: Layer.Layer<A, E>): Layer.Layer<A, E> =>
-  Layer.merge(device, Layer.succeed(BufferPool.DefaultStrategy, BufferPool.arena({ unitBytes: 16, slabBytes: 256 })))
+  Layer.merge(device, Layer.succeed(BufferPool.DefaultStrategy, PoolStrategy.arena({ unitBytes: 16, slabBytes: 256 })))
 
 const layer = onArenas(Host.layer({ maxBindingSize: 128 * 1024 * 1024 }))
 

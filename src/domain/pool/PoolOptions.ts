@@ -164,7 +164,7 @@ export const MemoryOptions = Schema.Struct({
     "ReusePolicy",
     "Pass ReusePolicy.ownQueue, afterEvents or whenEnded."
   ),
-  /** How free memory is kept: as blocks without it; `BufferPool.arena()` splits slabs and merges their parts. */
+  /** How free memory is kept: as blocks without it; `PoolStrategy.arena()` splits slabs and merges their parts. */
   strategy: LayerOptions.any<PoolStrategy>(),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the

@@ -45,8 +45,9 @@ export interface SplitMemory<A, F> extends Required<Pick<ArenaCoreOptions<A, F>,
  *
  * ```ts
  * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolStrategy } from "effect-gpu-pool/allocators"
  *
- * const pool = BufferPool.layer({ strategy: BufferPool.blocks })
+ * const pool = BufferPool.layer({ strategy: PoolStrategy.blocks })
  * ```
  *
  * @category strategies
@@ -89,13 +90,14 @@ export interface ArenaOptions {
  * ```ts
  * import { Effect, Layer } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolStrategy } from "effect-gpu-pool/allocators"
  * import { Host } from "effect-gpu-pool/host"
  *
  * const many = Effect.scoped(Effect.gen(function*() {
  *   for (let bytes = 1000; bytes <= 20_000; bytes += 1000) yield* BufferPool.allocate(bytes)
  *   return (yield* BufferPool.stats).driverAllocations
  * }))
- * const gpu = BufferPool.layer({ strategy: BufferPool.arena() }).pipe(Layer.provideMerge(Host.layer()))
+ * const gpu = BufferPool.layer({ strategy: PoolStrategy.arena() }).pipe(Layer.provideMerge(Host.layer()))
  * await Effect.runPromise(Effect.provide(many, gpu)) // => 1
  * ```
  *
@@ -104,7 +106,7 @@ export interface ArenaOptions {
  * @since 0.1.0
  */
 export const arena = (options: ArenaOptions = {}): PoolStrategy => {
-  const checked = attempt(() => checkedOptions("BufferPool.arena", options))
+  const checked = attempt(() => checkedOptions("PoolStrategy.arena", options))
   const { growth = 1 / 32, slabBytes, unitBytes = 256 } = isGpuError(checked) ? {} : checked
   return {
     name: "arena",

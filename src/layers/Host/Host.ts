@@ -382,7 +382,7 @@ const bytesOf = (
 const operation = "Host.bytes"
 
 const partHint =
-  "Other leases are in the same memory: CommandQueue.map or read the lease, or use a pool without BufferPool.arena."
+  "Other leases are in the same memory: CommandQueue.map or read the lease, or use a pool without PoolStrategy.arena."
 
 /** The requested bytes, until the buffer is destroyed or the lease that it is or belongs to ends. */
 const viewOf = (

@@ -58,8 +58,6 @@ import type { PooledBuffer } from "./PooledBuffer.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
-export { arena, blocks } from "../../domain/pool/PoolStrategy.ts"
-export type { ArenaOptions, PoolStrategy } from "../../domain/pool/PoolStrategy.ts"
 export type { ConfigOf } from "../calls/LayerConfig.ts"
 export { DefaultStrategy } from "../lease/DefaultStrategy.ts"
 export type { OfMemory, OfPool } from "../pool/Accessors.ts"

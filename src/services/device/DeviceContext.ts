@@ -81,7 +81,7 @@ export class DeviceContext extends Context.Service<DeviceContext, {
     label?: string | undefined
   ) => Exit.Exit<DeviceBuffer, GpuError>
   /**
-   * A part of a buffer as memory of its own, which a pool leases: see `BufferPool.arena`. It makes no driver object that it
+   * A part of a buffer as memory of its own, which a pool leases: see `PoolStrategy.arena`. It makes no driver object that it
    * does not need, and ends with the buffer. Without it pools on the device cannot split memory.
    */
   readonly partUnsafe?: ((whole: DeviceBuffer, begin: number, bytes: number) => DeviceBuffer) | undefined

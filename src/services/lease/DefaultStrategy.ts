@@ -15,9 +15,10 @@ import type { PoolStrategy } from "../../domain/pool/PoolStrategy.ts"
  * ```ts
  * import { Layer } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolStrategy } from "effect-gpu-pool/allocators"
  *
  * const onArenas = <A, E, R>(gpu: Layer.Layer<A, E, R>) =>
- *   Layer.provide(gpu, Layer.succeed(BufferPool.DefaultStrategy, BufferPool.arena()))
+ *   Layer.provide(gpu, Layer.succeed(BufferPool.DefaultStrategy, PoolStrategy.arena()))
  * ```
  *
  * @category references

@@ -4,6 +4,7 @@
  * @internal
  */
 import { BufferPool, CommandQueue, Mapping, QueueEvent } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
@@ -176,7 +177,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       })
     )
   }),
-  test("statistics and held blocks of a queue are its own", { pool: { strategy: BufferPool.blocks } }, function*() {
+  test("statistics and held blocks of a queue are its own", { pool: { strategy: PoolStrategy.blocks } }, function*() {
     yield* withQueues(
       1,
       Effect.fnUntraced(function*([queue]) {

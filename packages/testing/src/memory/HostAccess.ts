@@ -4,6 +4,7 @@
  * @internal
  */
 import { BufferPool, BufferUsage, CommandQueue, Mapping, MemoryObjects, SubRegion } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { DeviceImage } from "effect-gpu-pool/DeviceImage"
@@ -194,7 +195,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   /** A held block serves only requests of its own usage, because the driver keeps the flags of a block. */
   test("a held block serves only its own usage", {
     counting: true,
-    pool: { strategy: BufferPool.blocks }
+    pool: { strategy: PoolStrategy.blocks }
   }, function*() {
     const usages = [defaultUsage, ...flags.map(([, bit]) => defaultUsage | bit)]
     const blocks = yield* Effect.forEach(

@@ -5,6 +5,7 @@
  * @internal
  */
 import { BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import * as Effect from "effect/Effect"
@@ -36,7 +37,7 @@ const patient = (maxBytes: number): BufferPool.BufferPoolOptions => ({
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("counts blocks and bytes as they come and go", { pool: { strategy: BufferPool.blocks } }, function*() {
+  test("counts blocks and bytes as they come and go", { pool: { strategy: PoolStrategy.blocks } }, function*() {
     const before = yield* liveBuffers
     yield* Effect.scoped(Effect.gen(function*() {
       const a = yield* BufferPool.allocate(1000)
@@ -91,7 +92,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   }),
   /** The sizes differ: the pool reserves the bytes of the released block for the waiter, so no other request gets them. */
   test("a release reserves its bytes for the request that waits", {
-    pool: { ...patient(1024), strategy: BufferPool.blocks }
+    pool: { ...patient(1024), strategy: PoolStrategy.blocks }
   }, function*() {
     const first = yield* BufferPool.allocate(1024)
     yield* writeOwn(first, 1)

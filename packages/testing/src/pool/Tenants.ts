@@ -4,6 +4,7 @@
  * @internal
  */
 import { BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
@@ -58,7 +59,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }
   }),
   test("a tenant finds zeros in a borrowed block, and so does the next one", {
-    pool: { ...clearing, strategy: BufferPool.blocks }
+    pool: { ...clearing, strategy: PoolStrategy.blocks }
   }, function*() {
     for (const size of [1000, 8192, 40_000]) {
       const large = yield* BufferPool.allocate(size)
@@ -80,7 +81,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   }),
   test("a tenant that waited finds zeros in the block that it gets", {
     // The test has a lease while its fibers wait, which is no deadlock.
-    pool: { ...clearing, strategy: BufferPool.blocks, maxBytes: 4096, onExhausted: "wait", deadlockTimeout: Infinity }
+    pool: { ...clearing, strategy: PoolStrategy.blocks, maxBytes: 4096, onExhausted: "wait", deadlockTimeout: Infinity }
   }, function*() {
     const first = yield* BufferPool.allocate(4096)
     const block = blockOf(first)
