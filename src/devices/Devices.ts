@@ -256,7 +256,7 @@ export interface DefaultOptions extends OpenOptions, ChoiceOptions {}
  * 3. the first line of `~/.gpu-pool-device`
  * 4. the first device of PYOPENCL_TEST
  * 5. PYOPENCL_CTX
- * 6. CUDA_DEVICE, `~/.cuda-device`, `~/.cuda_device`: a number on OpenCL's platform of NVIDIA, where there is one
+ * 6. CUDA_DEVICE, `~/.cuda-device`, `~/.cuda_device`: the number of a device on OpenCL's platforms of NVIDIA
  * 7. `default`, from code
  * 8. otherwise the first that can be opened of: WebGPU on hardware, OpenCL on GPUs, other OpenCL devices, WebGPU in
  *   software. The host is taken only where one of the other places names it.
@@ -377,7 +377,7 @@ const chosen = (
   const otherwise = fromCode(operation, "default", options.default, backends)
   if (inCode !== undefined) return Effect.succeed(inCode)
   return Effect.map(
-    SelectionSources.firstOf(operation, places, hasNvidia, options, backends),
+    SelectionSources.firstOf(operation, places, options, backends),
     (found) => found.selector === undefined ? otherwise ?? found : found
   )
 }
@@ -392,18 +392,6 @@ const fromCode = (
   const selector = valid(SelectorSyntax.from(written, operation, backends))
   return { source, text: DeviceSelector.format(selector), selector }
 }
-
-const nvidia: DeviceSelector.DeviceSelector = [{
-  backend: "opencl",
-  platform: "nvidia",
-  devices: [undefined]
-}]
-
-const hasNvidia = Effect.map(listFor(nvidia), (listed) => {
-  // The user may mean a device that exists but cannot be used.
-  const { devices } = DeviceSelector.select(nvidia, listed.map((device) => ({ ...device, unusable: undefined })))
-  return devices.length > 0
-})
 
 /** The devices to try, in order, those left out, and the advice when none opens. */
 interface Candidates {

@@ -52,14 +52,10 @@ export interface Place {
   readonly variable?: string | undefined
   readonly file?: string | undefined
   readonly parse: Parse
-  /** It selects devices of NVIDIA, so it counts only where OpenCL lists one. */
-  readonly nvidiaOnly?: boolean | undefined
 }
 
 const firstForTests: Parse = (text, options) =>
   Result.map(DeviceSelector.parsePyOpenClTest(text, options), DeviceSelector.first)
-
-const cuda = { parse: DeviceSelector.parseCudaDevice, nvidiaOnly: true }
 
 /**
  * The places that choose a program's device, the first one first.
@@ -71,9 +67,9 @@ export const forPrograms: ReadonlyArray<Place> = [
   { file: ".gpu-pool-device", parse: DeviceSelector.parse },
   { variable: "PYOPENCL_TEST", parse: firstForTests },
   { variable: "PYOPENCL_CTX", parse: DeviceSelector.parsePyOpenClContext },
-  { variable: "CUDA_DEVICE", ...cuda },
-  { file: ".cuda-device", ...cuda },
-  { file: ".cuda_device", ...cuda }
+  { variable: "CUDA_DEVICE", parse: DeviceSelector.parseCudaDevice },
+  { file: ".cuda-device", parse: DeviceSelector.parseCudaDevice },
+  { file: ".cuda_device", parse: DeviceSelector.parseCudaDevice }
 ]
 
 /**
@@ -95,7 +91,6 @@ export const forTests: ReadonlyArray<Place> = [
 export const firstOf = Effect.fnUntraced(function*(
   operation: string,
   places: ReadonlyArray<Place>,
-  hasNvidia: Effect.Effect<boolean>,
   options: SourceOptions,
   backends: ReadonlyArray<string>
 ): Effect.fn.Return<Choice, GpuError> {
@@ -103,12 +98,11 @@ export const firstOf = Effect.fnUntraced(function*(
   if (typeof home !== "string") {
     return yield* invalidRequest(operation, `${formatted(home)} was given for the home folder`, "Pass a path.")
   }
-  for (const { file, nvidiaOnly, parse, variable } of places) {
+  for (const { file, parse, variable } of places) {
     if (file !== undefined && home === "") continue
     const source = variable ?? join(home, file ?? "")
     const text = variable === undefined ? yield* firstLine(source) : yield* valueOf(variable)
     if (text === undefined || text.trim() === "") continue
-    if (nvidiaOnly === true && !(yield* hasNvidia)) continue
     return { source, text, selector: yield* Effect.fromResult(parse(text, { source, backends })) }
   }
   return { source: "default", text: undefined, selector: undefined }

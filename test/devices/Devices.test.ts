@@ -295,8 +295,7 @@ describe("who chooses", () => {
         const texts = new Map<string, string>(saying.map(({ at, text }) => [at, text]))
         for (const { at } of places) if (!texts.has(at) && at !== "code") texts.set(at, empty)
         const here = hasNvidia ? machine : { ...machine, opencl: { Portable: [{ name: "cpu" }] } }
-        const counts = (means: string) => hasNvidia || !means.includes("nvidia")
-        const expected = saying.find(({ means }) => counts(means))
+        const [expected] = saying
         return Effect.runPromise(
           onMachine(here)(
             withTexts(texts)(Effect.gen(function*() {
@@ -326,9 +325,22 @@ describe("who chooses", () => {
         const error = yield* Effect.flip(
           onMachine(nothing)(withTexts(texts)(open(Devices.layerDefault(optionsOf(texts)))))
         )
-        if (!means.includes("nvidia")) {
-          assert.include(error.message, `from ${at.startsWith(".") ? `${home}/${at}` : at}`)
-        }
+        assert.include(error.message, `from ${at.startsWith(".") ? `${home}/${at}` : at}`)
+      })
+  )
+
+  it.effect.each(places.filter(({ means }) => means.startsWith("opencl")))(
+    "$at never stands for another device, where the machine has no such platform",
+    ({ at, means, text }) =>
+      Effect.gen(function*() {
+        const texts = new Map<string, string>([[at, text]])
+        const options = { ...optionsOf(texts), default: "host" }
+        const watch = new Watch()
+        const opening = onMachine({ host: machine.host }, watch)(withTexts(texts)(open(Devices.layerDefault(options))))
+        const { hint, tried } = yield* unavailable(opening)
+        assert.include(hint, `"${means}", from ${isFile(at) ? `${home}/${at}` : at}`)
+        deepStrictEqual([tried.length, watch.tried], [1, []])
+        yield* unavailable(onMachine({ host: machine.host })(withTexts(texts)(Devices.selectDefault(options))))
       })
   )
 
@@ -350,9 +362,6 @@ describe("who chooses", () => {
       const texts = new Map([["GPU_POOL_DEVICE", "host"], ["PYOPENCL_TEST", "0:1:2"], [".cuda-device", "x"]])
       const { source } = yield* onMachine(machine)(withTexts(texts)(Devices.choice(optionsOf(texts))))
       strictEqual(source, "GPU_POOL_DEVICE")
-      const ofOthers = new Map([["CUDA_DEVICE", "not a number"]])
-      const choice = yield* onMachine({ host: machine.host })(withTexts(ofOthers)(Devices.choice(optionsOf(ofOthers))))
-      strictEqual(choice.source, "default")
     }))
 
   it.effect("reads files from the disk where a program brings no file system", () =>
