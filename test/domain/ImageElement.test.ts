@@ -174,6 +174,17 @@ describe("ImageElement", () => {
     deepStrictEqual(seen("depth", 2), [2, 0, 0, 1])
   })
 
+  it("shows a border that is opaque where the format has neither alpha nor an x", () => {
+    const opaque = ImageFormat.all.filter((format) => ImageElement.border(format)[3] === 1)
+    deepStrictEqual(
+      new Set(opaque.map(({ order }) => order)),
+      new Set(["r", "rg", "rgb", "luminance", "depth", "srgb"])
+    )
+    assert.isTrue(
+      ImageFormat.all.every((format) => ImageElement.border(format).slice(0, 3).every((value) => value === 0))
+    )
+  })
+
   it("takes from four values what it shows of them", () =>
     fc.assert(fc.property(formatAndElement, ({ element, format }) => {
       const values = ImageElement.decodeUnsafe(format, element)

@@ -29,7 +29,11 @@ const table: ReadonlyArray<Row> = [
   ["depth", "unorm16 float32", 1, [2, 4]],
   ["srgb", "unorm8", 3, [3]],
   ["srgba", "unorm8", 4, [4]],
-  ["sbgra", "unorm8", 4, [4]]
+  ["sbgra", "unorm8", 4, [4]],
+  ["rx", plain, 1, plainBytes],
+  ["rgx", plain, 2, plainBytes.map((bytes) => 2 * bytes)],
+  ["rgbx", "unorm565 unorm555 unorm101010", 3, [2, 2, 4]],
+  ["srgbx", "unorm8", 3, [3]]
 ]
 
 const rows = table.flatMap(([order, types, channels, bytes]) =>

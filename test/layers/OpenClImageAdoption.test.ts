@@ -23,6 +23,7 @@ const CL_MEM_TYPE = 0x1100
 const CL_MEM_CONTEXT = 0x1106
 const CL_MEM_ASSOCIATED_MEMOBJECT = 0x1107
 const CL_IMAGE_FORMAT = 0x1110
+const CL_IMAGE_ELEMENT_SIZE = 0x1111
 const CL_IMAGE_NUM_MIP_LEVELS = 0x1119
 
 const small = ImageShape.image2d(4, 2)
@@ -141,6 +142,7 @@ describeWith(["opencl"], "OpenClMemory.adoptImage", () => {
     ["over other memory", "Unsupported", "clGetMemObjectInfo", CL_MEM_ASSOCIATED_MEMOBJECT, 8n],
     ["of another context", "ForeignDevice", "clGetMemObjectInfo", CL_MEM_CONTEXT, 8n],
     ["of a format that images do not have", "Unsupported", "clGetImageInfo", CL_IMAGE_FORMAT, 0x1234n],
+    ["whose elements have other bytes than the format", "Unsupported", "clGetImageInfo", CL_IMAGE_ELEMENT_SIZE, 5n],
     ["of mip levels", "Unsupported", "clGetImageInfo", CL_IMAGE_NUM_MIP_LEVELS, 2]
   ] as const
   for (const [what, reason, call, question, answer] of bends) {

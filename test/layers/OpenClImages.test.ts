@@ -22,6 +22,10 @@ const CL_DEVICE_VERSION = 0x102f
 const picture = (usage?: ImageUsage.ImageUsage) =>
   Images.make(ImageShape.image2d(3, 2), ImageFormat.rgba8, { label: "picture", usage })
 
+const CL_R = 0x10b0
+const CL_Rx = 0x10ba
+const CL_UNORM_INT8 = 0x10d2
+const CL_UNORM_INT16 = 0x10d3
 const CL_BGRA = 0x10b6
 const CL_SNORM_INT8 = 0x10d0
 const CL_SNORM_INT16 = 0x10d1
@@ -236,4 +240,38 @@ describeWith(["opencl"], "OpenCL images", () => {
         }
       })
     ))
+
+  it.effect.each([[1, ["r", "rx"]], [2, ["r"]], [undefined, ["r"]]] as const)(
+    "have orders with an x where the driver's elements have the bytes that the library counts: %j",
+    ([bytes, orders]) =>
+      onDevice(
+        () =>
+          Effect.gen(function*() {
+            for (const kind of ["2d", "1dBuffer"] as const) {
+              const formats = yield* Images.formats(ImageUsage.sampled, kind)
+              deepStrictEqual(formats.map(({ order }) => order), [...orders])
+            }
+          }),
+        (api) => ({
+          clGetSupportedImageFormats: (_context, _flags, _type, _capacity, formats, count) => {
+            if (count instanceof Uint32Array) count[0] = 2
+            if (formats instanceof Uint32Array) formats.set([CL_R, CL_UNORM_INT8, CL_Rx, CL_UNORM_INT8])
+            return 0
+          },
+          // The driver below has no such format: it makes one of as many bytes.
+          clCreateImage: (context, flags, format, ...rest) => {
+            const isX = format instanceof Uint32Array && format[0] === CL_Rx
+            if (!isX) return api.clCreateImage(context, flags, format, ...rest)
+            return bytes === undefined
+              ? null
+              : api.clCreateImage(
+                context,
+                flags,
+                Uint32Array.of(CL_R, bytes === 1 ? CL_UNORM_INT8 : CL_UNORM_INT16),
+                ...rest
+              )
+          }
+        })
+      )
+  )
 })

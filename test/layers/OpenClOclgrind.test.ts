@@ -2,10 +2,12 @@ import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as ImageElement from "../../src/domain/images/ImageElement.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
+import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { encode } from "../../src/layers/OpenCl/images/OpenClImageFormat.ts"
 import { description } from "../../src/layers/OpenCl/images/OpenClImageLayout.ts"
 import { OpenCl, OpenClMemory } from "../../src/opencl.ts"
@@ -27,6 +29,13 @@ const scale = Kernel.make({
     ScalarArg("f32", "a")
   ],
   body: { opencl: "y[i] = a * x[x_offset + i] + y_length;" }
+})
+
+/** The element to the left of an image, and its first one. */
+const atTheEdge = Kernel.make({
+  name: "at_the_edge",
+  args: [ImageArg("x"), SamplerArg("s"), VectorArg("f32", "y")],
+  body: { opencl: "vstore4(read_imagef(x, s, (int2)((int)i - 1, 0)), i, y);" }
 })
 
 /** Runs a test on Oclgrind, watched, and proves that the closed layer leaves nothing behind. */
@@ -64,6 +73,26 @@ describeWith(["oclgrind"], "OpenCL 1.2 on Oclgrind, which checks every access", 
       }
       strictEqual((yield* BufferPool.stats).driverAllocations, 2)
     })))
+
+  it.effect.each(["r", "rg", "rx", "rgx"] as const)(
+    "has images of the order %s, with the border of that order",
+    (order) =>
+      onDevice(Effect.scoped(Effect.gen(function*() {
+        const format = ImageFormat.make(order, "unorm8")
+        const usages = [ImageUsage.sampled, ImageUsage.copySrc]
+        for (const usage of usages) assert.deepInclude(yield* Images.formats(usage, "2d"), format)
+        const image = yield* Images.make(ImageShape.image2d(3, 2), format)
+        const bytes = Uint8Array.from({ length: ImageFormat.imageBytes(format, image.shape) }, (_, at) => 17 * at)
+        yield* Images.write(image, bytes)
+        deepStrictEqual(yield* Images.read(image), bytes)
+        const sampler = yield* Images.sampler({ addressing: "clampToBorder", normalizedCoordinates: false })
+        const seen = yield* BufferPool.allocate(32)
+        yield* CommandQueue.dispatch(atTheEdge, { x: image, s: sampler, y: seen }, 2)
+        const first = ImageElement.toRgbaUnsafe(format, ImageElement.decodeUnsafe(format, bytes))
+        const values = [...ImageElement.border(format), ...first]
+        deepStrictEqual(yield* CommandQueue.read(seen, Float32Array), Float32Array.from(values))
+      })))
+  )
 
   it.effect.each([1, 3, 5, 11])("fills and copies %i bytes", (size) =>
     onDevice(Effect.scoped(Effect.gen(function*() {

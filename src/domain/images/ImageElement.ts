@@ -75,3 +75,22 @@ export const toRgbaUnsafe = (format: ImageFormat, values: ChannelValues): Rgba =
   const of = (channel: "r" | "g" | "b" | "a", otherwise: number) => values[channels.indexOf(channel)] ?? otherwise
   return [of("r", 0), of("g", 0), of("b", 0), of("a", 1)]
 }
+
+/**
+ * The four values that a kernel reads outside an image with the addressing `"clampToBorder"`: all are 0, except that alpha is 1 where the
+ * format has no alpha and none of the orders that end in x.
+ *
+ * **Example** (With and without x)
+ *
+ * ```ts
+ * import { ImageElement, ImageFormat } from "effect-gpu-pool/images"
+ *
+ * ImageElement.border(ImageFormat.make("rg", "unorm8")) // => [0, 0, 0, 1]
+ * ImageElement.border(ImageFormat.make("rgx", "unorm8")) // => [0, 0, 0, 0]
+ * ```
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const border = (format: Format.ImageFormat): Rgba =>
+  format.order.endsWith("x") ? [0, 0, 0, 0] : toRgbaUnsafe(format, Format.channels(format).map(() => 0))

@@ -10,7 +10,8 @@ import type { ImageShape } from "./ImageShape.ts"
 import { elements } from "./ImageShape.ts"
 
 /**
- * The channels of an element, in the order in which they lie in memory; the names are OpenCL's in lower case.
+ * The channels of an element, in the order in which they lie in memory; the names are OpenCL's in lower case. The orders that end in x are
+ * those without it, except that alpha is 0 and not 1 where a sampler reads the border.
  *
  * @category models
  * @since 0.1.0
@@ -79,7 +80,11 @@ const channelsOf = {
   depth: ["d"],
   srgb: ["r", "g", "b"],
   srgba: ["r", "g", "b", "a"],
-  sbgra: ["b", "g", "r", "a"]
+  sbgra: ["b", "g", "r", "a"],
+  rx: ["r"],
+  rgx: ["r", "g"],
+  rgbx: ["r", "g", "b"],
+  srgbx: ["r", "g", "b"]
 } satisfies { readonly [order: string]: ReadonlyArray<Channel> }
 
 interface Storage {
@@ -316,6 +321,7 @@ const goesWith = (format: ImageFormat): boolean => {
   const { order, type } = format
   switch (order) {
     case "rgb":
+    case "rgbx":
       return isPacked(format)
     case "bgra":
     case "argb":
@@ -329,6 +335,7 @@ const goesWith = (format: ImageFormat): boolean => {
     case "srgb":
     case "srgba":
     case "sbgra":
+    case "srgbx":
       return type === "unorm8"
     default:
       return !isPacked(format)
@@ -343,7 +350,7 @@ const goesWith = (format: ImageFormat): boolean => {
  * ```ts
  * import { ImageFormat } from "effect-gpu-pool/images"
  *
- * ImageFormat.all.filter((format) => ImageFormat.elementBytes(format) === 1).length // => 12
+ * ImageFormat.all.filter((format) => ImageFormat.elementBytes(format) === 1).length // => 16
  * ```
  *
  * @category constants

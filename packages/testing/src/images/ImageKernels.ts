@@ -196,7 +196,7 @@ const texelsOf = (
 ): ImageSampling.Texel => {
   const [width, height, slices] = ImageShape.extent(shape)
   const bytes = ImageFormat.elementBytes(format)
-  const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
+  const border = ImageElement.border(format)
   return (x, y, z) => {
     if (x < 0 || x >= width || y < 0 || y >= height || z < 0 || z >= slices) return border
     const at = ((z * height + y) * width + x) * bytes

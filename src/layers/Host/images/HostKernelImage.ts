@@ -53,7 +53,7 @@ const dimensionsOf = ({ shape: { depth, height, layers, width } }: HostImage) =>
 const readable = (image: HostImage, view: DataView): ReadableImage => {
   const { format, shape } = image
   const place = placeOf(image)
-  const border = ImageElement.toRgbaUnsafe(format, ImageFormat.channels(format).map(() => 0))
+  const border = ImageElement.border(format)
   const elementAt = (at: number | undefined, otherwise: ImageElement.Rgba): ImageElement.Rgba =>
     at === undefined ? otherwise : ImageElement.toRgbaUnsafe(format, ImageBytes.decodeFrom(format, view, at))
   const texel: ImageSampling.Texel = (x, y, z) => elementAt(place(x, y, z), border)

@@ -56,6 +56,10 @@ export const find = (
     const [order, channel] = [...codes].map((code) => `0x${code.toString(16)}`)
     throw lacks(device, `the image format of order ${order} and type ${channel}`)
   }
+  // The driver may store what the library does not count: the x of an order with one.
+  if (info.elementSize !== ImageFormat.elementBytes(format)) {
+    throw lacks(device, `the image format ${ImageFormat.format(format)} of ${info.elementSize} bytes`)
+  }
   const shape = shapeOf(kind, info)
   return { shape, format, usage: usageOf(device, images, memory, shape, format) }
 }

@@ -25,8 +25,12 @@ const orders: { readonly [O in ChannelOrder]: number } = {
   argb: 0x10b7,
   intensity: 0x10b8,
   luminance: 0x10b9,
+  rx: 0x10ba,
+  rgx: 0x10bb,
+  rgbx: 0x10bc,
   depth: 0x10bd,
   srgb: 0x10bf,
+  srgbx: 0x10c0,
   srgba: 0x10c1,
   sbgra: 0x10c2,
   abgr: 0x10c3

@@ -29,6 +29,7 @@ import * as OpenClCode from "../OpenClCode.ts"
 import { onMemory } from "../OpenClError.ts"
 import { isNvidia, isOclgrind, isPocl } from "../opening/OpenClDevices.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { ElementSizes } from "./ElementSizes.ts"
 import * as ImageMapping from "./ImageMapping.ts"
 import * as OpenClImageFormat from "./OpenClImageFormat.ts"
 import { fillColor } from "./OpenClImageFormat.ts"
@@ -70,6 +71,7 @@ export class OpenClImages implements Driver {
   readonly #api: OpenClApi
   readonly samplers: OpenClSamplers
   readonly #images: LiveObjects<OpenClImage>
+  readonly #elementSizes: ElementSizes
   readonly #code = new Int32Array(new ArrayBuffer(4))
 
   /** On a further queue the images and samplers are those of the first one, which has `first`. */
@@ -79,6 +81,7 @@ export class OpenClImages implements Driver {
     this.#api = device.api
     this.samplers = first?.samplers ?? new OpenClSamplers(device)
     this.#images = first === undefined ? new LiveObjects(device, "clReleaseMemObject") : first.#images
+    this.#elementSizes = first === undefined ? new ElementSizes(device) : first.#elementSizes
     if (first === undefined) device.beforeBuffers.push(() => this.#close())
   }
 
@@ -115,7 +118,8 @@ export class OpenClImages implements Driver {
       const format = OpenClImageFormat.decode(codes[at]!, codes[at + 1]!)
       // NVIDIA's driver lists formats that the standard does not have, as snorm16 in the order bgra.
       const isKnown = format !== undefined && ImageFormat.problem(format) === undefined
-      if (isKnown && this.#isSound(format, usage)) formats.push(format)
+      if (!isKnown || !this.#isSound(format, usage)) continue
+      if (this.#elementSizes.agree(format, OpenClImageFormat.accessFlag(usage), kind)) formats.push(format)
     }
     return formats
   }
