@@ -368,6 +368,79 @@ describe("a hook", () => {
       strictEqual(calls.length, 6)
     }).pipe(Effect.provide(gpu())))
 
+  it.effect("is called before and after, also where there is no lease in the end", () =>
+    Effect.gen(function*() {
+      const calls: Array<string> = []
+      const note = (name: string) => ({ _tag, size }: { readonly _tag: string; readonly size: number }) =>
+        void calls.push(`${name} ${size} ${_tag}`)
+      const hook: MemoryHook.MemoryHook = {
+        onRequest: note("request"),
+        onAsk: note("ask"),
+        onRefuse: note("refuse"),
+        onLease: note("lease"),
+        onFail: note("fail"),
+        onRelease: note("release")
+      }
+      const job = Effect.gen(function*() {
+        yield* Effect.scoped(Effect.andThen(BufferPool.allocate(64), Effect.exit(lease(128))))
+        yield* lease(64)
+        yield* Effect.exit(lease(1024))
+      })
+      yield* MemoryHook.run(job, hook)
+      deepStrictEqual(calls, [
+        "request 64 DriverAsked",
+        "ask 64 DriverAsked",
+        "lease 64 Leased",
+        "request 128 DriverAsked",
+        "ask 128 DriverAsked",
+        "refuse 128 Refused",
+        // once more, after the driver has given back what was freed
+        "ask 128 DriverAsked",
+        "refuse 128 Refused",
+        "fail 128 RanOut",
+        "release 64 Released",
+        "request 64 Leased",
+        "lease 64 Leased",
+        "release 64 Released",
+        "request 1024 GaveUp",
+        "fail 1024 GaveUp"
+      ])
+    }).pipe(Effect.provide(gpu({ maxBytes: 512 }, { capacityBytes: 128 }))))
+
+  it.effect("is called once for a request that waits, and never for a reservation", () =>
+    Effect.gen(function*() {
+      const calls: Array<string> = []
+      const hook: MemoryHook.MemoryHook = {
+        onRequest: ({ _tag, label }) => void calls.push(`request ${label} ${_tag}`),
+        onLease: ({ label }) => void calls.push(`lease ${label}`),
+        onFail: ({ _tag, label }) => void calls.push(`fail ${label} ${_tag}`)
+      }
+      const job = Effect.gen(function*() {
+        const scope = yield* Scope.make()
+        yield* Scope.provide(BufferPool.allocate(64, { label: "first" }), scope)
+        const served = yield* Effect.forkChild(BufferPool.use(64, () => Effect.void, { label: "served" }), {
+          startImmediately: true
+        })
+        const ended = yield* Effect.forkChild(BufferPool.use(64, () => Effect.void, { label: "ended" }), {
+          startImmediately: true
+        })
+        const reserved = yield* Effect.forkChild(BufferPool.reserve(Effect.void, 64), { startImmediately: true })
+        yield* Fiber.interrupt(ended)
+        yield* Scope.close(scope, Exit.void)
+        yield* Fiber.join(served)
+        yield* Fiber.join(reserved)
+      })
+      yield* MemoryHook.run(job, hook)
+      deepStrictEqual(calls, [
+        "request first DriverAsked",
+        "lease first",
+        "request served Waiting",
+        "request ended Waiting",
+        "fail ended GaveUp",
+        "lease served"
+      ])
+    }).pipe(Effect.provide(gpu({ maxBytes: 64, onExhausted: "wait" }))))
+
   it.effect("that throws ends the effect with that, and no lease stays", () =>
     Effect.gen(function*() {
       const hook = {

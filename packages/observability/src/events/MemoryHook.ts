@@ -3,7 +3,19 @@
  *
  * @since 0.1.0
  */
-import type { DriverAsked, Freed, Kept, Leased, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import type {
+  DriverAsked,
+  Freed,
+  GaveUp,
+  Kept,
+  Leased,
+  PoolEvent,
+  RanOut,
+  Refused,
+  Released,
+  RoomNeeded,
+  Waiting
+} from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { printable } from "../formats/TextInput.ts"
@@ -18,17 +30,34 @@ import * as PoolEvents from "./PoolEvents.ts"
  * @since 0.1.0
  */
 export interface MemoryHook {
+  /**
+   * A pool is asked for a lease: the first event of the request, before the others here. CuPy's `malloc_preprocess`. The bytes of the block
+   * are not known yet, unless a held one serves it or the driver is asked at once.
+   */
+  readonly onRequest?: ((event: RequestBegun) => void) | undefined
   /** The driver is asked for a block. CuPy's `alloc_preprocess`. */
   readonly onAsk?: ((event: DriverAsked) => void) | undefined
   /** The driver has made a block. CuPy's `alloc_postprocess`. */
   readonly onAllocate?: ((event: Leased | Kept) => void) | undefined
+  /** The driver has made none. CuPy's `alloc_postprocess` with the address 0. */
+  readonly onRefuse?: ((event: Refused) => void) | undefined
   /** A request has its lease. CuPy's `malloc_postprocess`. */
   readonly onLease?: ((event: Leased) => void) | undefined
-  /** A lease has ended. CuPy's `free_postprocess`. */
+  /** A request ends without a lease. CuPy's `malloc_postprocess` with the address 0. */
+  readonly onFail?: ((event: RanOut | GaveUp) => void) | undefined
+  /** A lease has ended. CuPy's `free_preprocess` and `free_postprocess`, since a lease ends in one step. */
   readonly onRelease?: ((event: Released) => void) | undefined
   /** A block goes back to the driver. */
   readonly onFree?: ((event: Freed) => void) | undefined
 }
+
+/**
+ * The first event of a request for a lease.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RequestBegun = DriverAsked | Leased | RoomNeeded | Waiting | RanOut | GaveUp
 
 /**
  * Runs an effect, and calls the hook for what happens to the memory of all pools meanwhile. These are the pools of the program, or
@@ -62,17 +91,70 @@ export const run: {
   2,
   <A, E, R>(effect: Effect.Effect<A, E, R>, hook: MemoryHook): Effect.Effect<A, E, R> =>
     // The subscription begins first, and never completes.
-    Effect.raceFirst(PoolEvents.listen((event) => call(hook, event)), effect)
+    Effect.raceFirst(Effect.suspend(() => PoolEvents.listen(caller(hook))), effect)
 )
 
-const call = ({ onAllocate, onAsk, onFree, onLease, onRelease }: MemoryHook, event: PoolEvent): void => {
-  if (event._tag === "Leased") {
-    if (event.from === "driver") onAllocate?.(event)
-    onLease?.(event)
-  } else if (event._tag === "Kept") onAllocate?.(event)
-  else if (event._tag === "DriverAsked") onAsk?.(event)
-  else if (event._tag === "Released") onRelease?.(event)
-  else if (event._tag === "Freed") onFree?.(event)
+const caller = (hook: MemoryHook): (event: PoolEvent) => void => {
+  const { onRequest } = hook
+  if (onRequest === undefined) return (event) => call(hook, event)
+  /** The open requests of each memory that the hook knows. */
+  const open = new Map<number, Set<number>>()
+  return (event) => {
+    if (isRequest(event)) begin(open, event, onRequest)
+    // The memory's requests end with it, and not all of them with an event.
+    else if (event._tag === "Lost" || event._tag === "Closed") open.delete(event.memoryNumber)
+    call(hook, event)
+  }
+}
+
+/** Not a reservation, which has no family. `Kept` and `Refused` may follow the end of their request, so they begin none. */
+const isRequest = (event: PoolEvent): event is RequestBegun => {
+  switch (event._tag) {
+    case "DriverAsked":
+    case "Leased":
+    case "RoomNeeded":
+    case "Waiting":
+    case "RanOut":
+    case "GaveUp":
+      return event.family !== ""
+    default:
+      return false
+  }
+}
+
+const begin = (
+  open: Map<number, Set<number>>,
+  event: RequestBegun,
+  onRequest: (event: RequestBegun) => void
+): void => {
+  const { _tag, memoryNumber, request } = event
+  const requests = open.get(memoryNumber) ?? new Set()
+  open.set(memoryNumber, requests)
+  if (!requests.has(request)) onRequest(event)
+  if (_tag === "Leased" || _tag === "RanOut" || _tag === "GaveUp") requests.delete(request)
+  else requests.add(request)
+}
+
+const call = (hook: MemoryHook, event: PoolEvent): void => {
+  switch (event._tag) {
+    case "DriverAsked":
+      return hook.onAsk?.(event)
+    case "Refused":
+      return hook.onRefuse?.(event)
+    case "Leased":
+      if (event.from === "driver") hook.onAllocate?.(event)
+      return hook.onLease?.(event)
+    case "Kept":
+      return hook.onAllocate?.(event)
+    case "RanOut":
+    case "GaveUp":
+      if (event.family !== "") hook.onFail?.(event)
+      return
+    case "Released":
+      return hook.onRelease?.(event)
+    case "Freed":
+      return hook.onFree?.(event)
+  }
 }
 
 /**
