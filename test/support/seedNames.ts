@@ -213,6 +213,26 @@ const pyCudaTools: NamedDocument = {
   ]
 }
 
+/** Of the memory of the host, in the document of its driver. */
+const pyCudaHostMemory: NamedDocument = {
+  headings: ["PyCUDA"],
+  names: [
+    "pagelocked_empty",
+    "pagelocked_zeros",
+    "pagelocked_empty_like",
+    "pagelocked_zeros_like",
+    "aligned_empty",
+    "aligned_zeros",
+    "managed_empty",
+    "managed_zeros",
+    "managed_empty_like",
+    "managed_zeros_like",
+    "register_host_memory",
+    "host_alloc_flags",
+    ...members("host_alloc_flags", "PORTABLE", "DEVICEMAP", "WRITECOMBINED")
+  ]
+}
+
 const cuPyPool: NamedDocument = {
   headings: ["CuPy"],
   names: [
@@ -272,6 +292,7 @@ export const seedNames: Readonly<Record<string, NamedDocument>> = {
   "PyOpenCL's tools with SVM": pyOpenClToolsWithSvm,
   "the OpenCL runtime's memory": openClMemory,
   "PyCUDA's tools": pyCudaTools,
+  "PyCUDA's memory of the host": pyCudaHostMemory,
   "CuPy's pool": cuPyPool,
   "CuPy's memory management": cuPyMemory
 }
