@@ -1,5 +1,5 @@
 /**
- * Arrays over a lease of their own that one command fills.
+ * Arrays over a lease of their own that commands fill.
  *
  * @internal
  */
@@ -14,18 +14,18 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { dense, type DeviceArray } from "./ArrayValue.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayServices, Computed } from "./fusion/Evaluation.ts"
 import * as Shape from "./layout/Shape.ts"
 
-/** The command that gives a fresh array its elements. */
+/** The commands that give a fresh array its elements. */
 export type Fill = (
   lease: PooledBuffer,
   queue: CommandQueue["Service"]
-) => Effect.Effect<void, GpuError>
+) => Effect.Effect<void, GpuError, ArrayServices>
 
 /**
- * An array with memory of its own, filled by one command; an empty array needs none. Unsupported before anything is
- * allocated where the device lacks the type. If the command fails or is interrupted, the memory is released at once,
+ * An array with memory of its own, filled by commands; an empty array needs none. Unsupported before anything is
+ * allocated where the device lacks the type. If a command fails or is interrupted, the memory is released at once,
  * since the scope may live for long.
  */
 export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>

@@ -15,6 +15,9 @@ export const maker = "ElementwiseKernel.make"
 
 type Outputs = Readonly<Record<string, Expr.Expr | undefined>>
 
+/** Where an output is stored, by the name of its vector: at an index that is known to be inside, and no other item's. */
+type Places = Readonly<Record<string, Expr.Expr<"u32">>>
+
 /**
  * The kernel made from existing expressions.
  */
@@ -22,20 +25,22 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
   readonly name: string
   readonly args: Args
   readonly outputs: Outputs
+  /** An output without a place is the element of the item itself. */
+  readonly places?: Places | undefined
   readonly workgroupSize?: number | undefined
 }): Kernel.Kernel<Args> => {
-  const { args, name, workgroupSize } = options
+  const { args, name, places = {}, workgroupSize } = options
   const problem = outputsProblem(operationOf(maker, name), args, options.outputs)
   if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
-  const stores = storesOf(args, options.outputs)
-  const expressions = stores.map(({ value }) => value)
+  const stores = storesOf(args, options.outputs, places)
+  const expressions = stores.flatMap(({ place, value }) => place === undefined ? [value] : [value, place])
   return Kernel.define({
     name,
     args,
     workgroupSize,
     body: {},
     dtypes: dtypesOf(expressions),
-    itemwise: itemwiseVectors(args, expressions)
+    itemwise: itemwiseVectors(args, expressions, places)
   }, (writer) => {
     const { before, inside } = storing(writer, stores)
     return { preamble: writer.preamble(usedIn(expressions)), body: writer.body({ name, args, before, inside }) }
@@ -45,31 +50,45 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
 interface Store {
   readonly vector: VectorArg
   readonly value: Expr.Expr<DType>
+  readonly place: Expr.Expr<"u32"> | undefined
 }
 
 const storesOf = (
   args: ReadonlyArray<NumericArgument>,
-  outputs: Outputs
+  outputs: Outputs,
+  places: Places
 ): ReadonlyArray<Store> =>
   args.flatMap((vector) => {
     const value = Object.hasOwn(outputs, vector.name) ? outputs[vector.name] : undefined
-    return vector._tag !== "VectorArg" || value === undefined ? [] : [{ vector, value: value as Expr.Expr<DType> }]
+    if (vector._tag !== "VectorArg" || value === undefined) return []
+    return [{
+      vector,
+      value: value as Expr.Expr<DType>,
+      place: Object.hasOwn(places, vector.name) ? places[vector.name] : undefined
+    }]
   })
 
 const storing = (writer: LanguageWriter, stores: ReadonlyArray<Store>): Statements => {
   const statements = new Statements(writer, { index: "i", indexVaries: true })
   for (const { value } of stores) statements.value(value)
-  for (const { value, vector } of stores) statements.store(vector.name, vector.withOffset, value)
+  for (const { place, value, vector } of stores) {
+    if (place === undefined) statements.store(vector.name, vector.withOffset, value)
+    else statements.storeAt(vector.name, place, value)
+  }
   return statements
 }
 
 const itemwiseVectors = (
   args: ReadonlyArray<NumericArgument>,
-  expressions: ReadonlyArray<Expr.Expr>
+  expressions: ReadonlyArray<Expr.Expr>,
+  places: Places
 ): ReadonlyArray<string> => {
   const read = ownVectorsOf(expressions)
   return args.flatMap((argument) =>
-    argument._tag === "VectorArg" && (argument.access !== "read" || read.has(argument.name)) ? [argument.name] : []
+    argument._tag === "VectorArg" && !Object.hasOwn(places, argument.name) &&
+      (argument.access !== "read" || read.has(argument.name))
+      ? [argument.name]
+      : []
   )
 }
 

@@ -10,6 +10,7 @@ import { isFloat } from "../expressions/FloatFormat.ts"
 import { read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
 import type { Random } from "../Random.ts"
+import { anyJoin } from "./AnyJoin.ts"
 import { anyFactors, anyNarrower, anyShape, shuffled } from "./AnyShape.ts"
 import { call } from "./ArrayFunctions.ts"
 import * as ArrayModel from "./ArrayModel.ts"
@@ -74,6 +75,7 @@ class Builder {
       [2, () => this.#reduction()],
       [1, () => this.#take()],
       [1, () => this.#product()],
+      [2, () => this.#join()],
       [1, () => this.#cast()],
       [6, () => this.#elementwise()]
     ])
@@ -356,6 +358,13 @@ class Builder {
       [array],
       ([x]) => call("take", [x, Int32Array.from(list), ...options])
     )
+  }
+
+  #join(): void {
+    const { rules } = this.#options
+    const joined = anyJoin(this.#random, this.models, this.#any(), rules, maxSize)
+    if (joined === undefined || joined.model.elements.length > maxSize) return
+    this.#add(joined.model, joined.text, joined.operands, joined.run, joined.isView)
   }
 
   #product(): void {

@@ -168,6 +168,16 @@ const collapsed = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layo
   Layout.collapse(shape, arrays.map((array) => Layout.broadcastStrides(array, shape)))
 
 /**
+ * Plans the computation of an array for each element of another, to which it broadcasts. The second result is the element of
+ * that other array, so its index says where to store the first.
+ */
+export const into = (array: DeviceArray, target: DeviceArray): Plan => {
+  const planner = new Planner()
+  const steps = [planner.visit(array), planner.visit(target)]
+  return planner.plan(steps, flat(planner.arrays, target.shape) ?? collapsed(planner.arrays, target.shape))
+}
+
+/**
  * Plans the computation of an array row by row along an axis: that axis is the last of the plan's, and the others come
  * before it in their order.
  */

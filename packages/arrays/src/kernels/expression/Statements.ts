@@ -54,6 +54,11 @@ export class Statements {
     this.inside.push(this.#language.store(vector, index.name, this.value(expr), expr.type))
   }
 
+  /** Stores a value as the element at an index that is known to be inside. */
+  storeAt(vector: string, index: Expr<"u32">, expr: Expr<Exclude<ExprType, "bool">>): void {
+    this.inside.push(this.#language.store(vector, this.value(index), this.value(expr), expr.type))
+  }
+
   #valueOf(expr: Expr): Value {
     const known = this.#values.get(expr)
     if (known !== undefined) return known

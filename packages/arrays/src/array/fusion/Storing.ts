@@ -1,0 +1,92 @@
+/**
+ * Writes elements to places in memory that exists: to a part of a fresh array, or to a view of one that the program has.
+ *
+ * @internal
+ */
+import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { DType } from "effect-gpu-pool/DType"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { Kernel } from "effect-gpu-pool/Kernel"
+import { VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Expr from "../../kernels/Expr.ts"
+import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
+import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import type { Shape } from "../layout/Shape.ts"
+import { type ArrayServices, evaluateAll, evaluateCopy } from "./Evaluation.ts"
+import * as Plan from "./Plan.ts"
+import * as PlanExpressions from "./PlanExpressions.ts"
+import { Structures } from "./Structures.ts"
+
+const storeOperation: ArrayOperation = { name: "store", build: ([value]) => value! }
+
+const scalar: Shape = []
+
+/**
+ * Stores an array or a number, which broadcasts to the target's shape, in the target's elements: cast to their type, and as
+ * they were before, also where it reads the target's own memory. The target has memory, and no element twice. A recorded array is
+ * computed by the kernel that stores it, and stays recorded.
+ */
+export const store = (
+  target: DeviceArray,
+  source: DeviceArray | number
+): Effect.Effect<void, GpuError, ArrayServices> =>
+  target.size === 0 ? Effect.void : Effect.withFiber((fiber) => {
+    const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
+    const { dtype } = target
+    const shape = typeof source === "number" ? scalar : source.shape
+    const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype]))
+    const plan = Plan.into(value, target)
+    if (typeof source !== "number") {
+      if (source.pending !== undefined && !Plan.fits(plan, 0, queue.info.limits.maxVectorArguments)) {
+        return Effect.andThen(evaluateAll([source]), Effect.suspend(() => store(target, source)))
+      }
+      if (overwritesOperands(plan)) return copied(target, source)
+    }
+    return queue.dispatch(kernelOf(plan), PlanExpressions.argumentsOf(plan, "stored"), target.size)
+  })
+
+/** Stores a copy, which is released as soon as the kernel is recorded. */
+const copied = (target: DeviceArray, source: DeviceArray): Effect.Effect<void, GpuError, ArrayServices> =>
+  Effect.scoped(Effect.flatMap(evaluateCopy(source), (copy) => store(target, copy)))
+
+const targetOf = ({ leaves, results, steps }: Plan.Plan): Plan.Leaf => {
+  const step = steps[results[1]!]!
+  return leaves[step._tag === "Leaf" ? step.leaf : 0]!
+}
+
+/** Whether an item reads an element of the target's memory that another item stores. */
+const overwritesOperands = (plan: Plan.Plan): boolean => {
+  const target = targetOf(plan)
+  const { lease } = plan.vectors[target.vector]!
+  return plan.leaves.some((leaf) =>
+    plan.vectors[leaf.vector]!.lease === lease && (
+      leaf.vector !== target.vector || leaf.offset !== target.offset ||
+      leaf.strides.some((stride, axis) => stride !== target.strides[axis])
+    )
+  )
+}
+
+const kernels = new Structures<Kernel>(1024)
+
+const kernelOf = (plan: Plan.Plan): Kernel => {
+  const slot = kernels.slot(kernels, plan)
+  return slot.value ??= generate(plan)
+}
+
+const generate = (plan: Plan.Plan): Kernel => {
+  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
+  const [value, place] = expressions as readonly [Expr.Expr<DType>, Expr.Expr<DType>]
+  const { node } = place
+  const vector = node._tag === "Element" ? node.vector : ""
+  const places = node._tag === "Element" && node.at._tag === "Inside" ? { [vector]: node.at.index } : {}
+  return GeneratedElementwise.generate({
+    name: `array_${PlanExpressions.nameOf(plan)}`,
+    args: args.map((arg) =>
+      arg._tag === "VectorArg" && arg.name === vector ? VectorArg(arg.dtype, vector, { access: "readwrite" }) : arg
+    ),
+    outputs: { [vector]: value },
+    places
+  })
+}
