@@ -7,8 +7,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
-import { release } from "effect-gpu-pool/Lease"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
@@ -17,9 +16,10 @@ import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, type DeviceArray } from "./ArrayValue.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
-import * as Shape from "./layout/Shape.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
+import { inPlaceOf, isEmpty, noElements, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
+import { elementHint } from "./transfer/NestedNumbers.ts"
 
 /**
  * The options of a reduction.
@@ -36,10 +36,29 @@ import * as Rules from "./reduction/Rules.ts"
  * @since 0.1.0
  */
 export interface ReductionOptions {
-  /** The axis to reduce along, negative ones counted from the last; all elements without it. */
-  readonly axis?: number | undefined
+  /** The axis to reduce along, or several, negative ones counted from the last; all elements without it. */
+  readonly axis?: number | ReadonlyArray<number> | undefined
   /** Keeps reduced axes with length 1, so that the result broadcasts against the array. */
   readonly keepDims?: boolean | undefined
+}
+
+/**
+ * The options of a reduction that can begin with a number.
+ *
+ * **Example** (The largest, at least 0, also of no elements)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const most = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.max(x, { axis: [0, 1], initial: 0 })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface InitialOptions extends ReductionOptions {
+  /** A number that is combined with the elements of each row, of their type; `min` and `max` then take rows of none. */
+  readonly initial?: number | undefined
 }
 
 /**
@@ -57,8 +76,8 @@ export interface ReductionOptions {
  * @since 0.1.0
  */
 export interface SameTypeReduction {
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, options?: ReductionOptions): Computed<D>
+  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, options?: InitialOptions): Computed<D>
 }
 
 /**
@@ -81,7 +100,7 @@ export interface FloatReduction {
 }
 
 /**
- * A reduction to positions or truth values.
+ * A reduction to truth values.
  *
  * **Example** (Choosing a test)
  *
@@ -99,51 +118,51 @@ export interface IndexReduction {
   (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
 }
 
-/** Checked options: the axis, and the shape of the result. */
-interface Request {
-  readonly axis: number | undefined
-  readonly shape: Shape.Shape
+/**
+ * The options of a reduction to positions, which count along one axis.
+ *
+ * **Example** (Of each column)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const columns: DeviceArray.PositionOptions = { axis: 0 }
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PositionOptions extends ReductionOptions {
+  /** The axis to reduce along, negative ones counted from the last; all elements in row-major order without it. */
+  readonly axis?: number | undefined
 }
 
-const requestOf = (operation: string, self: DeviceArray, options: ReductionOptions | undefined): Request | GpuError => {
-  if (self.size > largestSize) return tooLarge(operation, self)
-  const keepDims = options?.keepDims === true
-  if (options?.axis === undefined) return { axis: undefined, shape: keepDims ? self.shape.map(() => 1) : [] }
-  const axis = Shape.axisOf(operation, options.axis, self.shape)
-  if (axis instanceof GpuError) return axis
-  const kept = self.shape.map((length, index) => index === axis ? 1 : length)
-  return { axis, shape: keepDims ? kept : kept.filter((_, index) => index !== axis) }
+/**
+ * A reduction to positions.
+ *
+ * **Example** (Choosing an end)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const place = (largest: boolean): DeviceArray.PositionReduction => largest ? DeviceArray.argmax : DeviceArray.argmin
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PositionReduction {
+  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, options?: PositionOptions): Computed<"u32">
 }
-
-/** Positions are counted in 32 bits. */
-const largestSize = 0xffffffff
-
-const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
-  makeError(
-    new LimitExceeded({
-      operation: `${operation}, shape ${Shape.format(shape)}`,
-      requested: size,
-      limitName: "maxDispatchItems",
-      limit: largestSize,
-      unit: "elements"
-    })
-  )
-
-/** Whether there are rows without elements. */
-const isEmpty = ({ shape, size }: DeviceArray, { axis, shape: result }: Request): boolean =>
-  axis === undefined ? size === 0 : shape[axis] === 0 && Shape.size(result) > 0
-
-const noElements = (operation: string, { shape }: DeviceArray): GpuError =>
-  invalidRequest(
-    operation,
-    `there is nothing to choose from in the shape ${Shape.format(shape)}`,
-    "Give it at least one element in each row."
-  )
-
-type Reduced = Computed
 
 /** From the reduced values to the result; `undefined` where they are the result. */
-type Finish = (values: DeviceArray, self: DeviceArray, axis: number | undefined) => Reduced | undefined
+type Finish = (
+  values: DeviceArray,
+  self: DeviceArray,
+  length: number,
+  initial: number | undefined
+) => Computed | undefined
 
 /** `F` is the type that users see. */
 const reduction = <F extends AnyFunction>(
@@ -153,48 +172,63 @@ const reduction = <F extends AnyFunction>(
   chooses: boolean,
   finish?: Finish
 ): F =>
-  ofArray<F>(name, (operation, self, options?: ReductionOptions) => {
+  ofArray<F>(name, (operation, self, options?: InitialOptions) => {
     const request = requestOf(operation, self, options)
     if (request instanceof GpuError) return request
-    if (chooses && isEmpty(self, request)) return noElements(operation, self)
-    const { axis, shape } = request
+    const initial = options?.initial
+    if (initial !== undefined && !Expression.holds(self.dtype, initial)) {
+      return noInitial(operation, initial, self.dtype)
+    }
+    if (chooses && initial === undefined && isEmpty(request)) return noElements(operation, self)
+    const { axes, length, shape } = request
     const { dtype } = rule.state(self.dtype)[0]!
-    return Effect.flatMap(reduce(rule, self, axis), (lease) => {
+    return Effect.flatMap(reduce(rule, self, axes), (lease) => {
       const values = dense(dtype, shape, lease)
-      const finished = finish?.(values, self, axis)
+      const finished = finish?.(values, self, length, initial)
       return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
     })
   })
 
-/** Releases the reduced values, unless a recorded result still needs them. */
-const inPlaceOf = (values: DeviceArray, finished: Reduced): Reduced =>
-  Effect.onExitPrimitive(
-    finished,
-    (exit) =>
-      Exit.isSuccess(exit) && exit.value.pending !== undefined ? undefined : Effect.ignore(release(values.lease!))
-  )
+const noInitial = (operation: string, initial: number, dtype: DType): GpuError =>
+  invalidRequest(operation, `initial is ${initial}, which is no ${dtype}`, elementHint(initial))
+
+/** A reduction to a position, which several axes do not have. */
+const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {
+  const along = reduction<(self: DeviceArray, options?: ReductionOptions) => Computed>(name, rule, true)
+  return ofArray<F>(name, (operation, self, options?: PositionOptions) => {
+    const axis: unknown = options?.axis
+    return axis === undefined || typeof axis === "number" ? along(self, options ?? {}) : invalidRequest(
+      operation,
+      `the axes are ${String(axis)}`,
+      "Positions count along one axis: name one, or none; reshape joins neighbouring axes."
+    )
+  })
+}
 
 const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
 
-/** Casts the result to the elements' type, where the reduction used another. */
-const narrow: Finish = (values, self) =>
-  values.dtype === self.dtype
-    ? undefined
-    : apply(narrowOperation, [values], [values.dtype], self.dtype, values.shape)
+/** Combines the result with a number, and casts it to the elements' type where the reduction used another. */
+const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finish => {
+  const combined: ArrayOperation = {
+    name: `initial_${operation}`,
+    build: ([value, initial], dtype) =>
+      Expr.astype(Expression.apply(operation, [value!, initial!]) as Expr.Expr<DType>, dtype)
+  }
+  return (values, { dtype }, _, initial) => {
+    if (initial !== undefined) {
+      return apply(combined, [values, initial], [values.dtype, values.dtype], dtype, values.shape)
+    }
+    return values.dtype === dtype ? undefined : apply(narrowOperation, [values], [values.dtype], dtype, values.shape)
+  }
+}
 
 const meanOperation: ArrayOperation = {
   name: "mean",
   build: ([total, count], dtype) => Expr.astype(Expression.apply("divide", [total!, count!]), dtype)
 }
 
-const meanOf: Finish = (totals, self, axis) =>
-  apply(
-    meanOperation,
-    [totals, axis === undefined ? self.size : self.shape[axis]!],
-    [totals.dtype, totals.dtype],
-    Promotion.floating(self.dtype),
-    totals.shape
-  )
+const meanOf: Finish = (totals, self, length) =>
+  apply(meanOperation, [totals, length], [totals.dtype, totals.dtype], Promotion.floating(self.dtype), totals.shape)
 
 /**
  * The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once.
@@ -218,8 +252,8 @@ const meanOf: Finish = (totals, self, axis) =>
  */
 export const sum: {
   /** The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once. */
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("sum", Rules.sum, false, narrow)
+  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("sum", Rules.sum, false, begunWith("add"))
 
 /**
  * The product of the elements, 1 of none. Integers wrap.
@@ -238,11 +272,12 @@ export const sum: {
  */
 export const prod: {
   /** The product of the elements, 1 of none. Integers wrap. */
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("prod", Rules.product, false, narrow)
+  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("prod", Rules.product, false, begunWith("multiply"))
 
 /**
- * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
+ * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
+ * named.
  *
  * **Example** (The coldest hour of each day)
  *
@@ -257,12 +292,16 @@ export const prod: {
  * @since 0.1.0
  */
 export const min: {
-  /** The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("min", Rules.min, true)
+  /**
+   * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
+   * named.
+   */
+  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("min", Rules.min, true, begunWith("minimum"))
 
 /**
- * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest.
+ * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
+ * named.
  *
  * **Example** (Scaling each row by its largest element)
  *
@@ -279,9 +318,12 @@ export const min: {
  * @since 0.1.0
  */
 export const max: {
-  /** The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest. */
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("max", Rules.max, true)
+  /**
+   * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
+   * named.
+   */
+  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+} & SameTypeReduction = reduction("max", Rules.max, true, begunWith("maximum"))
 
 /**
  * The mean of the elements, NaN of none. Integers and f16 are summed in f32; the mean of integers is f32.
@@ -330,8 +372,8 @@ export const argmin: {
    * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
    * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
-} & IndexReduction = reduction("argmin", Rules.argmin, true)
+  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
+} & PositionReduction = positionOf("argmin", Rules.argmin)
 
 /**
  * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
@@ -354,8 +396,8 @@ export const argmax: {
    * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
    * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
-} & IndexReduction = reduction("argmax", Rules.argmax, true)
+  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
+} & PositionReduction = positionOf("argmax", Rules.argmax)
 
 /**
  * Whether any element is true, that is: not 0. As u32, 0 of none.

@@ -19,7 +19,7 @@ type Row = ReadonlyArray<number>
 type Made = Effect.Effect<DeviceArray.DeviceArray, GpuError, Gpu | Scope.Scope>
 
 interface Reduction {
-  readonly device: (array: DeviceArray.DeviceArray, options?: DeviceArray.ReductionOptions) => Made
+  readonly device: (array: DeviceArray.DeviceArray, options?: DeviceArray.PositionOptions) => Made
   readonly type: (type: Type) => Type
   /** `undefined` where there is no value. */
   readonly plain: (row: Row, type: Type) => number | undefined
@@ -163,7 +163,7 @@ const check = Effect.fnUntraced(function*(
   title: string,
   name: string,
   { array, model }: Known,
-  options: DeviceArray.ReductionOptions,
+  options: DeviceArray.PositionOptions,
   reduced: Made
 ) {
   const { plain, type } = reductions[name]!

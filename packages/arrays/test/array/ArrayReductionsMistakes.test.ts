@@ -1,19 +1,32 @@
 /** Valid and invalid calls of reductions. */
 import { describe, expectTypeOf, it } from "@effect/vitest"
-import { deepStrictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { type Gpu, refuses, strictHost } from "./ArrayBackends.ts"
 
-const { all, any, argmax, argmin, max, mean, min, prod, sum } = DeviceArray
+const { all, any, argmax, argmin, max, mean, min, prod, std, sum, variance } = DeviceArray
 
 type Reduction = (
   self: DeviceArray.DeviceArray,
-  options: DeviceArray.ReductionOptions
+  options: DeviceArray.PositionOptions
 ) => Effect.Effect<unknown, GpuError, DeviceArray.ArrayServices>
 
-const reductions: Readonly<Record<string, Reduction>> = { sum, prod, min, max, mean, argmin, argmax, any, all }
+const reductions: Readonly<Record<string, Reduction>> = {
+  sum,
+  prod,
+  min,
+  max,
+  mean,
+  argmin,
+  argmax,
+  any,
+  all,
+  variance,
+  std
+}
 
 const test = (name: string, effect: Effect.Effect<void, unknown, Gpu | DeviceArray.ArrayServices>) =>
   it.effect(name, () => Effect.scoped(effect).pipe(Effect.provide(strictHost)))
@@ -62,6 +75,48 @@ describe("Reductions are called", () => {
   )
 })
 
+describe("Reductions", () => {
+  test(
+    "along several axes, in any order, and of no elements from an initial number",
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.reshape(yield* DeviceArray.arange(24, { dtype: "i32" }), [2, 3, 4])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.sum(x, { axis: [-1, 0] })), [60, 92, 124])
+      deepStrictEqual((yield* DeviceArray.sum(x, { axis: [2, 0], keepDims: true })).shape, [1, 3, 1])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.max(x, { axis: [0, 1], initial: 22 })), [
+        22,
+        22,
+        22,
+        23
+      ])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.prod(x, { axis: [0, 1, 2], initial: 3 })), 0)
+      deepStrictEqual(
+        yield* DeviceArray.toNested(yield* DeviceArray.sum(x, { axis: [] })),
+        yield* DeviceArray.toNested(x)
+      )
+      const none = yield* DeviceArray.zeros([2, 0])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.min(none, { axis: 1, initial: 7 })), [7, 7])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.variance(none, { axis: 1 })), [NaN, NaN])
+    })
+  )
+
+  test(
+    "to variances that lose nothing where the mean is large, of samples and of recorded arrays",
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.fromHost([[10000.5, 10001.5], [3, 7]])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.variance(x, { axis: 1 })), [0.25, 4])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.std(x, { axis: 1, keepDims: true })), [[0.5], [2]])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* x.pipe(DeviceArray.variance({ axis: -1, ddof: 1 }))), [0.5, 8])
+      deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.std(x, { axis: 1, ddof: 3 })), [
+        Infinity,
+        Infinity
+      ])
+      const doubled = yield* DeviceArray.lazy(Effect.flatMap(DeviceArray.multiply(x, 2), DeviceArray.std({ axis: 1 })))
+      deepStrictEqual(yield* DeviceArray.toNested(doubled), [1, 4])
+      strictEqual((yield* BufferPool.stats).activeBlocks, 6)
+    })
+  )
+})
+
 describe("Reductions refuse", () => {
   test(
     "axes that the array has not, and name axis and shape",
@@ -75,6 +130,19 @@ describe("Reductions refuse", () => {
         yield* refuses("InvalidRequest", of(x, { axis: 2 }), "no axis 2 in the shape [2, 3]", "-2 to 1")
         yield* refuses("InvalidRequest", of(one, { axis: 0 }), "no axis 0 in the shape []")
       }
+    })
+  )
+
+  test(
+    "axes named twice, several for a position, and numbers that the type has not",
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.zeros([2, 3], { dtype: "i32" })
+      yield* refuses("InvalidRequest", DeviceArray.sum(x, { axis: [0, -2] }), "sum", "axis 0", "twice")
+      yield* refuses("InvalidRequest", DeviceArray.mean(x, { axis: [0, 2] }), "mean", "axis 2", "[2, 3]")
+      yield* refuses("InvalidRequest", DeviceArray.sum(x, { initial: 0.5 }), "sum", "0.5", "i32")
+      yield* refuses("InvalidRequest", DeviceArray.variance(x, { ddof: NaN }), "variance", "NaN")
+      const several: unknown = { axis: [0, 1] }
+      yield* refuses("InvalidRequest", DeviceArray.argmin(x, several as DeviceArray.PositionOptions), "argmin", "0,1")
     })
   )
 })

@@ -287,21 +287,30 @@ class Builder {
     const array = this.#any()
     const model = this.models[array]!
     const reduction = random.pick(reductions)
-    const whole = model.shape.length === 0 || random.integer(0, 2) === 0
-    const axis = whole ? undefined : random.integer(-model.shape.length, model.shape.length - 1)
+    const rank = model.shape.length
+    const whole = rank === 0 || random.integer(0, 2) === 0
+    const several = !whole && reduction.oneAxis !== true && random.integer(0, 1) === 0
+    const axis = whole
+      ? undefined
+      : several
+      ? shuffled(random, [...model.shape.keys()]).slice(0, random.integer(0, rank))
+      : random.integer(-rank, rank - 1)
     const keepDims = random.integer(0, 3) === 0
     const axes = axis === undefined
-      ? model.shape.map((_, axis) => axis)
-      : [axis < 0 ? axis + model.shape.length : axis]
-    if (reduction.needsElements && axes.some((axis) => model.shape[axis] === 0)) return
+      ? [...model.shape.keys()]
+      : (typeof axis === "number" ? [axis] : [...axis].sort()).map((of) => of < 0 ? of + rank : of)
+    const initial = reduction.initial && random.integer(0, 2) === 0 ? random.integer(0, 9) : undefined
+    if (reduction.needsElements && initial === undefined && axes.some((of) => model.shape[of] === 0)) return
+    const { rules } = this.#options
+    const first = initial === undefined ? [] : [read(initial, model.dtype, rules)]
     const result = ArrayModel.reduce(
       model,
       axes,
       keepDims,
       reduction.result(model.dtype),
-      (elements) => reduction.value(elements, model.dtype, this.#options.rules)
+      (elements) => reduction.value([...elements, ...first], model.dtype, rules)
     )
-    const options = { ...(axis !== undefined && { axis }), ...(keepDims && { keepDims }) }
+    const options = { axis, keepDims, initial }
     this.#add(
       result,
       `${reduction.name}(${indexText(array)}, ${JSON.stringify(options)})`,

@@ -17,6 +17,10 @@ export interface ArrayReduction {
   readonly result: (dtype: DType) => DType
   /** It has no result where there are no elements. */
   readonly needsElements: boolean
+  /** It can begin with a number, as if that were one more element. */
+  readonly initial?: true | undefined
+  /** It counts along one axis. */
+  readonly oneAxis?: boolean | undefined
   readonly value: (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules) => Value
 }
 
@@ -24,6 +28,7 @@ const extreme = (name: "min" | "max", operation: "minimum" | "maximum"): ArrayRe
   name,
   result: (dtype) => dtype,
   needsElements: true,
+  initial: true,
   value: (elements, dtype, rules) => elements.reduce((a, b) => applyTo(operation, [a, b], dtype, dtype, rules))
 })
 
@@ -42,11 +47,35 @@ const mean = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules): 
   return castValue(result, type, isFloat(dtype) ? dtype : "f32", rules)
 }
 
+/** The mean of the squares of the distances from the mean, with `ddof` of 0. */
+const variance = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRules): Value => {
+  const type: FloatType = dtype === "f64" ? "f64" : "f32"
+  const values = elements.map((element) => castValue(element, dtype, type, rules))
+  const count = castValue(elements.length, "u32", type, rules)
+  const divided = (total: Value): Value =>
+    total === undefined ? undefined : applyTo("divide", [total, count], type, type, rules)
+  const average = divided(sum(values, type, rules))
+  const squares = values.map((value) => {
+    if (value === undefined || average === undefined) return undefined
+    const distance = applyTo("subtract", [value, average], type, type, rules)
+    return distance === undefined ? undefined : applyTo("multiply", [distance, distance], type, type, rules)
+  })
+  return divided(sum(squares, type, rules))
+}
+
+const spread =
+  (finish: (variance: Value, type: FloatType, rules: FloatRules) => Value): ArrayReduction["value"] =>
+  (elements, dtype, rules) => {
+    const type: FloatType = dtype === "f64" ? "f64" : "f32"
+    return castValue(finish(variance(elements, dtype, rules), type, rules), type, isFloat(dtype) ? dtype : "f32", rules)
+  }
+
 /** The first position that can be the result, if it is certain that it is the only one or that the others are equal. */
 const argument = (operation: "argmin" | "argmax"): ArrayReduction => ({
   name: operation,
   result: () => "u32",
   needsElements: true,
+  oneAxis: true,
   value: (elements) => {
     if (elements.includes(undefined)) return undefined
     const notANumber = elements.findIndex((element) => typeof element === "object" && isNaN(element))
@@ -75,10 +104,19 @@ const truth = (name: "any" | "all"): ArrayReduction => ({
   }
 })
 
+const floating = (dtype: DType): DType => isFloat(dtype) ? dtype : "f32"
+
 export const reductions: ReadonlyArray<ArrayReduction> = [
-  { name: "sum", result: (dtype) => dtype, needsElements: false, value: carried(sum) },
-  { name: "prod", result: (dtype) => dtype, needsElements: false, value: carried(product) },
-  { name: "mean", result: (dtype) => isFloat(dtype) ? dtype : "f32", needsElements: false, value: mean },
+  { name: "sum", result: (dtype) => dtype, needsElements: false, initial: true, value: carried(sum) },
+  { name: "prod", result: (dtype) => dtype, needsElements: false, initial: true, value: carried(product) },
+  { name: "mean", result: floating, needsElements: false, value: mean },
+  { name: "variance", result: floating, needsElements: false, value: spread((value) => value) },
+  {
+    name: "std",
+    result: floating,
+    needsElements: false,
+    value: spread((value, type, rules) => value === undefined ? undefined : applyTo("sqrt", [value], type, type, rules))
+  },
   extreme("min", "minimum"),
   extreme("max", "maximum"),
   argument("argmin"),

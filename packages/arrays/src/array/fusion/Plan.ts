@@ -177,20 +177,33 @@ export const into = (array: DeviceArray, target: DeviceArray): Plan => {
   return planner.plan(steps, flat(planner.arrays, target.shape) ?? collapsed(planner.arrays, target.shape))
 }
 
-/**
- * Plans the computation of an array row by row along an axis: that axis is the last of the plan's, and the others come
- * before it in their order.
- */
-export const along = (array: DeviceArray, axis: number): Plan => {
+/** A plan row by row: the last of its axes, `inner` of them, are those of a row, and the others come before them in their order. */
+export interface RowPlan {
+  readonly plan: Plan
+  readonly inner: number
+}
+
+/** Plans the computation of an array row by row, where a row has the elements along some axes, in ascending order. */
+export const along = (array: DeviceArray, axes: ReadonlyArray<number>): RowPlan => {
   const planner = new Planner()
   const result = planner.visit(array)
   const strides = planner.arrays.map((leaf) => Layout.broadcastStrides(leaf, array.shape))
-  const others = (of: ReadonlyArray<number>) => of.filter((_, index) => index !== axis)
-  const outer = Layout.collapse(others(array.shape), strides.map(others))
-  return planner.plan([result], {
-    shape: [...outer.shape, array.shape[axis]!],
-    strides: outer.strides.map((of, leaf) => [...of, strides[leaf]![axis]!])
+  const collapsedOf = (takes: (axis: number) => boolean): Layout.Iteration => {
+    const among = (of: ReadonlyArray<number>) => of.filter((_, axis) => takes(axis))
+    return Layout.collapse(among(array.shape), strides.map(among))
+  }
+  const outer = collapsedOf((axis) => !axes.includes(axis))
+  const [only] = axes
+  // A row keeps an axis, which says how its elements are found: of one element where all its axes have the length 1.
+  const merged = axes.length === 1
+    ? { shape: [array.shape[only!]!], strides: strides.map((of) => [of[only!]!]) }
+    : collapsedOf((axis) => axes.includes(axis))
+  const inner = merged.shape.length > 0 ? merged : { shape: oneByOne, strides: strides.map(() => theSame) }
+  const plan = planner.plan([result], {
+    shape: [...outer.shape, ...inner.shape],
+    strides: outer.strides.map((of, leaf) => [...of, ...inner.strides[leaf]!])
   })
+  return { plan, inner: inner.shape.length }
 }
 
 /** The most steps of one kernel, by their weights: compilers take seconds for more. */

@@ -31,24 +31,36 @@ export interface Rule {
   readonly combine: Combine
 }
 
-/** Of all elements, and along the last axis of a plan. */
-const reductions = { all: new Structures<Reduction>(512), rows: new Structures<Reduction>(512) }
+/** Of all elements, and by how many axes of a plan a row has. */
+const reductions = { all: new Structures<Reduction>(512), rows: new Map<number, Structures<Reduction>>() }
 
-type Walk = keyof typeof reductions
+/** Undefined where all elements are one row, in order. */
+type RowAxes = number | undefined
 
-const reductionOf = (rule: Rule, plan: Plan.Plan, walk: Walk): Reduction => {
-  const slot = reductions[walk].slot(rule, plan)
-  return slot.value ??= generate(rule, plan, walk)
+const structuresOf = (rowAxes: RowAxes): Structures<Reduction> => {
+  if (rowAxes === undefined) return reductions.all
+  let known = reductions.rows.get(rowAxes)
+  if (known === undefined) reductions.rows.set(rowAxes, known = new Structures(512))
+  return known
 }
 
-/** The elements in order: as one row, or row by row. */
-const coordinates: { readonly [W in Walk]: PlanExpressions.Coordinates } = {
-  all: PlanExpressions.inOrder,
-  rows: (lengths) => [...Indexing.coordinates(row, lengths.slice(0, -1)), position]
+const reductionOf = (rule: Rule, plan: Plan.Plan, rowAxes: RowAxes): Reduction => {
+  const slot = structuresOf(rowAxes).slot(rule, plan)
+  return slot.value ??= generate(rule, plan, rowAxes)
 }
 
-const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, walk: Walk): Reduction => {
-  const { args, expressions } = PlanExpressions.generate(plan, coordinates[walk], "combined")
+/** The coordinates of an element of a row, the last `rowAxes` of them in the row. */
+export const coordinatesInRows = (rowAxes: number): PlanExpressions.Coordinates => (lengths) => {
+  const outer = lengths.length - rowAxes
+  return [
+    ...Indexing.coordinates(row, lengths.slice(0, outer)),
+    ...Indexing.coordinates(position, lengths.slice(outer))
+  ]
+}
+
+const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, rowAxes: RowAxes): Reduction => {
+  const coordinates = rowAxes === undefined ? PlanExpressions.inOrder : coordinatesInRows(rowAxes)
+  const { args, expressions } = PlanExpressions.generate(plan, coordinates, "combined")
   const [element] = expressions as readonly [Expr.Expr<DType>]
   const operations = PlanExpressions.nameOf(plan)
   return new Reduction({
@@ -61,45 +73,53 @@ const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, walk: Wa
   })
 }
 
-/** The lease with the results of a rule, one for each row along the axis, in the caller's scope. */
+/** The lease with the results of a rule, one for each row along the axes, in the caller's scope. */
 export const reduce = (
   rule: Rule,
   array: DeviceArray,
-  axis: number | undefined
+  axes: ReadonlyArray<number> | undefined
 ): Effect.Effect<PooledBuffer, GpuError, ArrayServices> =>
   Effect.withFiber((fiber) => {
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
-    const plan = axis === undefined ? Plan.make([array], array.shape) : Plan.along(array, axis)
+    const { inner, plan } = axes === undefined
+      ? { plan: Plan.make([array], array.shape), inner: undefined }
+      : Plan.along(array, axes)
     const components = rule.state(array.dtype).length
     // Besides the operands of the array, a kernel takes a vector for each component.
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {
-      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axis)))
+      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axes)))
     }
     return Effect.flatMap(
       run(
-        reductionOf(rule, plan, axis === undefined ? "all" : "rows"),
+        reductionOf(rule, plan, inner),
         PlanExpressions.argumentsOf(plan, "combined"),
-        rowsOf(plan, array, axis)
+        rowsOf(plan, array, axes, inner)
       ),
       firstOnly
     )
   })
 
-const rowsOf = (plan: Plan.Plan, { shape, size }: DeviceArray, axis: number | undefined): Rows => {
-  if (axis === undefined) return { rows: 1, length: size, neighbours: "positions" }
+const rowsOf = (
+  plan: Plan.Plan,
+  { shape, size }: DeviceArray,
+  axes: ReadonlyArray<number> | undefined,
+  inner: RowAxes
+): Rows => {
+  if (axes === undefined || inner === undefined) return { rows: 1, length: size, neighbours: "positions" }
+  const last = axes.at(-1) ?? shape.length
   return {
-    rows: Shape.size(shape.filter((_, other) => other !== axis)),
-    length: shape[axis]!,
-    neighbours: plan.leaves.some(isAcross) ? "rows" : "positions",
-    order: Shape.size(shape.slice(axis + 1)) > 1 ? "rows" : "positions"
+    rows: Shape.size(shape.filter((_, axis) => !axes.includes(axis))),
+    length: Shape.size(axes.map((axis) => shape[axis]!)),
+    neighbours: plan.leaves.some((leaf) => isAcross(leaf, inner)) ? "rows" : "positions",
+    order: Shape.size(shape.slice(last + 1)) > 1 ? "rows" : "positions"
   }
 }
 
 /** Whether neighbours in memory are elements of neighbouring rows. */
-const isAcross = ({ strides }: Plan.Leaf): boolean => {
-  const alongAxis = Math.abs(strides.at(-1)!)
-  const acrossRows = Math.abs(strides.at(-2) ?? 0)
-  return acrossRows !== 0 && acrossRows < alongAxis
+const isAcross = ({ strides }: Plan.Leaf, inner: number): boolean => {
+  const alongRow = Math.abs(strides.at(-1)!)
+  const acrossRows = Math.abs(strides[strides.length - inner - 1] ?? 0)
+  return acrossRows !== 0 && acrossRows < alongRow
 }
 
 /** Releases all components but the first. */

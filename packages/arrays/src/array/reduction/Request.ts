@@ -1,0 +1,73 @@
+/**
+ * What a call of a reduction asks for, and the memory of its reduced values.
+ *
+ * @internal
+ */
+import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
+import { release } from "effect-gpu-pool/Lease"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { DeviceArray } from "../ArrayValue.ts"
+import type { Computed } from "../fusion/Evaluation.ts"
+import * as Shape from "../layout/Shape.ts"
+
+/** The options that every reduction has. */
+interface Asked {
+  readonly axis?: number | ReadonlyArray<number> | undefined
+  readonly keepDims?: boolean | undefined
+}
+
+/** Checked options: the axes in ascending order, how many elements a row has, and the shape of the result. */
+export interface Request {
+  readonly axes: ReadonlyArray<number> | undefined
+  readonly length: number
+  readonly shape: Shape.Shape
+}
+
+export const requestOf = (operation: string, self: DeviceArray, options: Asked | undefined): Request | GpuError => {
+  if (self.size > largestSize) return tooLarge(operation, self)
+  const keepDims = options?.keepDims === true
+  if (options?.axis === undefined) {
+    return { axes: undefined, length: self.size, shape: keepDims ? self.shape.map(() => 1) : [] }
+  }
+  const axes = Shape.axesOf(operation, options.axis, self.shape)
+  if (axes instanceof GpuError) return axes
+  const kept = self.shape.map((length, axis) => axes.includes(axis) ? 1 : length)
+  return {
+    axes: axes.slice().sort((one, other) => one - other),
+    length: Shape.size(axes.map((axis) => self.shape[axis]!)),
+    shape: keepDims ? kept : kept.filter((_, axis) => !axes.includes(axis))
+  }
+}
+
+/** Positions are counted in 32 bits. */
+const largestSize = 0xffffffff
+
+const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
+  makeError(
+    new LimitExceeded({
+      operation: `${operation}, shape ${Shape.format(shape)}`,
+      requested: size,
+      limitName: "maxDispatchItems",
+      limit: largestSize,
+      unit: "elements"
+    })
+  )
+
+/** Whether there are rows without elements. */
+export const isEmpty = ({ length, shape }: Request): boolean => length === 0 && Shape.size(shape) > 0
+
+export const noElements = (operation: string, { shape }: DeviceArray): GpuError =>
+  invalidRequest(
+    operation,
+    `there is nothing to choose from in the shape ${Shape.format(shape)}`,
+    "Give it at least one element in each row."
+  )
+
+/** Releases the reduced values, unless a recorded result still needs them. */
+export const inPlaceOf = (values: DeviceArray, finished: Computed): Computed =>
+  Effect.onExitPrimitive(
+    finished,
+    (exit) =>
+      Exit.isSuccess(exit) && exit.value.pending !== undefined ? undefined : Effect.ignore(release(values.lease!))
+  )
