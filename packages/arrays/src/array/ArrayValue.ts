@@ -15,7 +15,8 @@ import * as Shape from "./layout/Shape.ts"
 
 /**
  * An array of elements on a device. Views share the memory of the array that they were made from; every other array has
- * memory of its own, a lease of the pool. An array is a value: no operation changes its elements.
+ * memory of its own, a lease of the pool. An array is a value, which operations read and do not change, except those that
+ * write in place: `assign`, `fill`, `setSlice` and `update`.
  *
  * **Example** (What an array says of itself)
  *
@@ -124,13 +125,17 @@ export class Pending {
   readonly scope: Scope.Scope | undefined
   /** The depth of the tree of recorded operations. */
   readonly depth: number
+  /** After how many writes in place it was recorded: memory that is written later no longer has its operands. */
+  readonly recordedAt: number
 
   constructor(
     operation: ArrayOperation,
     operands: ReadonlyArray<DeviceArray | number>,
     operandTypes: ReadonlyArray<DType>,
-    scope?: Scope.Scope
+    scope?: Scope.Scope,
+    recordedAt = Infinity
   ) {
+    this.recordedAt = recordedAt
     this.operation = operation
     this.operands = operands
     this.operandTypes = operandTypes

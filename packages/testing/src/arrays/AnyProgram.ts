@@ -12,6 +12,7 @@ import { numberText } from "../expressions/Text.ts"
 import type { Random } from "../Random.ts"
 import { anyJoin } from "./AnyJoin.ts"
 import { anyFactors, anyNarrower, anyShape, shuffled } from "./AnyShape.ts"
+import { anyWrite } from "./AnyWrite.ts"
 import { call } from "./ArrayFunctions.ts"
 import * as ArrayModel from "./ArrayModel.ts"
 import { castValue, type ElementOperation, elementOperations } from "./ElementOperations.ts"
@@ -75,7 +76,7 @@ class Builder {
       [2, () => this.#reduction()],
       [1, () => this.#take()],
       [1, () => this.#product()],
-      [2, () => this.#join()],
+      [3, () => this.#joinOrWrite()],
       [1, () => this.#cast()],
       [6, () => this.#elementwise()]
     ])
@@ -369,9 +370,12 @@ class Builder {
     )
   }
 
-  #join(): void {
+  #joinOrWrite(): void {
     const { rules } = this.#options
-    const joined = anyJoin(this.#random, this.models, this.#any(), rules, maxSize)
+    const array = this.#any()
+    const joined = this.#random.integer(0, 2) === 0
+      ? anyWrite(this.#random, this.models, array, rules)
+      : anyJoin(this.#random, this.models, array, rules, maxSize)
     if (joined === undefined || joined.model.elements.length > maxSize) return
     this.#add(joined.model, joined.text, joined.operands, joined.run, joined.isView)
   }

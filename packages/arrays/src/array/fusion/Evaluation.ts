@@ -22,6 +22,7 @@ import * as Cuts from "./Cuts.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import { Structures } from "./Structures.ts"
+import * as Writes from "./Writes.ts"
 
 /**
  * What array operations need: the pool for the memory, the queue that runs the kernels, and the scope that the
@@ -91,9 +92,10 @@ export const apply = <D extends DType>(
 ): Computed<D> =>
   Effect.withFiber((fiber) => {
     const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
-    const record = () => dense(dtype, shape, new Pending(operation, operands, operandTypes, scope))
-    const array = record()
     const records = fiber.getRef(Recording)
+    const record = () =>
+      dense(dtype, shape, new Pending(operation, operands, operandTypes, scope, records ? Writes.now() : Infinity))
+    const array = record()
     if (records && array.pending!.depth <= maxDepth) return Exit.succeed(array)
     const services = servicesOf(fiber.context)
     if (!records) return Effect.as(settle([array], services), array)
@@ -238,7 +240,7 @@ const fill = (
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
-    queue.dispatch(kernelOf(plan), args, size),
+    Writes.problem(plan) ?? queue.dispatch(kernelOf(plan), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
 }

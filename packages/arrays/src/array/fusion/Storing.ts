@@ -18,6 +18,7 @@ import { type ArrayServices, evaluateAll, evaluateCopy } from "./Evaluation.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import { Structures } from "./Structures.ts"
+import * as Writes from "./Writes.ts"
 
 const storeOperation: ArrayOperation = { name: "store", build: ([value]) => value! }
 
@@ -31,6 +32,18 @@ const scalar: Shape = []
 export const store = (
   target: DeviceArray,
   source: DeviceArray | number
+): Effect.Effect<void, GpuError, ArrayServices> => into(target, source, false)
+
+/** The same in memory that recorded arrays may read: these can no longer be computed. */
+export const overwrite = (
+  target: DeviceArray,
+  source: DeviceArray | number
+): Effect.Effect<void, GpuError, ArrayServices> => into(target, source, true)
+
+const into = (
+  target: DeviceArray,
+  source: DeviceArray | number,
+  overwrites: boolean
 ): Effect.Effect<void, GpuError, ArrayServices> =>
   target.size === 0 ? Effect.void : Effect.withFiber((fiber) => {
     const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
@@ -40,16 +53,23 @@ export const store = (
     const plan = Plan.into(value, target)
     if (typeof source !== "number") {
       if (source.pending !== undefined && !Plan.fits(plan, 0, queue.info.limits.maxVectorArguments)) {
-        return Effect.andThen(evaluateAll([source]), Effect.suspend(() => store(target, source)))
+        return Effect.andThen(evaluateAll([source]), Effect.suspend(() => into(target, source, overwrites)))
       }
-      if (overwritesOperands(plan)) return copied(target, source)
+      if (overwritesOperands(plan)) return copied(target, source, overwrites)
     }
+    const problem = Writes.problem(plan)
+    if (problem !== undefined) return problem
+    if (overwrites) Writes.note(target.lease!)
     return queue.dispatch(kernelOf(plan), PlanExpressions.argumentsOf(plan, "stored"), target.size)
   })
 
 /** Stores a copy, which is released as soon as the kernel is recorded. */
-const copied = (target: DeviceArray, source: DeviceArray): Effect.Effect<void, GpuError, ArrayServices> =>
-  Effect.scoped(Effect.flatMap(evaluateCopy(source), (copy) => store(target, copy)))
+const copied = (
+  target: DeviceArray,
+  source: DeviceArray,
+  overwrites: boolean
+): Effect.Effect<void, GpuError, ArrayServices> =>
+  Effect.scoped(Effect.flatMap(evaluateCopy(source), (copy) => into(target, copy, overwrites)))
 
 const targetOf = ({ leaves, results, steps }: Plan.Plan): Plan.Leaf => {
   const step = steps[results[1]!]!

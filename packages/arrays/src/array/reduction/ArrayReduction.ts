@@ -20,6 +20,7 @@ import * as Indexing from "../fusion/Indexing.ts"
 import * as Plan from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
 import { Structures } from "../fusion/Structures.ts"
+import * as Writes from "../fusion/Writes.ts"
 import * as Shape from "../layout/Shape.ts"
 
 /** What is combined, and how: one object for each rule, since it is the key of cached kernels. */
@@ -89,7 +90,7 @@ export const reduce = (
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {
       return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axes)))
     }
-    return Effect.flatMap(
+    return Writes.problem(plan) ?? Effect.flatMap(
       run(
         reductionOf(rule, plan, inner),
         PlanExpressions.argumentsOf(plan, "combined"),

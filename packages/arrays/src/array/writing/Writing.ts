@@ -1,0 +1,223 @@
+/**
+ * New elements in the memory of an array that exists.
+ *
+ * The commands of a queue run in order: what reads the array before the write in the program reads the old elements, and what
+ * reads it afterwards the new ones, also through its views.
+ *
+ * @since 0.1.0
+ */
+import type { DType } from "effect-gpu-pool/DType"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { isFloat } from "effect-gpu-pool/Operation"
+import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
+import type * as Scope from "effect/Scope"
+import { holds } from "../../kernels/expression/Expression.ts"
+import { ofArray } from "../ArrayProblem.ts"
+import type { DeviceArray } from "../ArrayValue.ts"
+import { type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
+import { overwrite } from "../fusion/Storing.ts"
+import * as Shape from "../layout/Shape.ts"
+import type { Range } from "../layout/Slice.ts"
+import { elementHint } from "../transfer/NestedNumbers.ts"
+import { slice } from "../Views.ts"
+
+/** Why a value is not stored in the elements of an array, or `undefined`. */
+const problemOf = (operation: string, self: DeviceArray, value: DeviceArray | number): GpuError | undefined => {
+  const repeated = self.shape.findIndex((length, axis) => length > 1 && self.strides[axis] === 0)
+  if (repeated !== -1 && self.size > 0) {
+    return invalidRequest(
+      operation,
+      `axis ${repeated} of the shape ${Shape.format(self.shape)} repeats the same elements`,
+      "Write to the array that was broadcast, or to a copy."
+    )
+  }
+  const { dtype } = self
+  if (typeof value === "number") {
+    return holds(dtype, value)
+      ? undefined
+      : invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
+  }
+  const common = Shape.broadcast(operation, self.shape, value.shape)
+  if ("reason" in common) return common
+  if (!Shape.equals(common, self.shape)) {
+    return invalidRequest(
+      operation,
+      `the value of shape ${Shape.format(value.shape)} does not broadcast to the shape ${Shape.format(self.shape)}`,
+      "The elements that are written keep their shape: reshape the value, or reduce it."
+    )
+  }
+  return isFloat(value.dtype) && !isFloat(dtype)
+    ? invalidRequest(
+      operation,
+      `the value is ${value.dtype}, and the array ${dtype}`,
+      `Cast it, which cuts what is behind the point: DeviceArray.astype(value, "${dtype}").`
+    )
+    : undefined
+}
+
+const write = <D extends DType>(operation: string, self: DeviceArray<D>, value: DeviceArray | number): Computed<D> =>
+  problemOf(operation, self, value) ??
+    Effect.as(Effect.andThen(evaluateAll([self]), Effect.suspend(() => overwrite(self, value))), self)
+
+/**
+ * Writes a value to all elements of an array, in place, and returns the array: another array, which broadcasts to its shape,
+ * or a number. It also writes to views, and so to a part of the array that they were made from.
+ *
+ * **Details**
+ *
+ * The value is cast to the array's type; floats are not written to integers, and an array that repeats elements is not written:
+ * both are InvalidRequest. A value that reads the same memory is read as it was before. What is only recorded is computed by the
+ * command that stores it, as NumPy does with `out=`.
+ *
+ * The queue orders commands: operations before the write have read the old elements, and those after it read the new ones. An
+ * operation that `DeviceArray.lazy` only recorded before the write would read the new ones: it fails with InvalidRequest when it is
+ * computed. Call `DeviceArray.evaluate` on it before the write. Commands on other queues, and other fibers, are ordered as those of
+ * `CommandQueue.write` are.
+ *
+ * **Example** (Into the memory of the last round)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
+ *   yield* DeviceArray.assign(x, yield* DeviceArray.fromHost([10, 20]))
+ *   return yield* DeviceArray.toNested(x)
+ * }) // => [[10, 20], [10, 20]]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.copyto.html
+ * @category writing
+ * @since 0.1.0
+ */
+export const assign: {
+  /**
+   * Writes a value to all elements of an array, in place, and returns the array: another array, which broadcasts to its shape,
+   * or a number. It also writes to views, and so to a part of the array that they were made from.
+   */
+  (value: DeviceArray | number): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, value: DeviceArray | number): Computed<D>
+} = ofArray("assign", (operation, self, value: DeviceArray | number) => write(operation, self, value), 2)
+
+/**
+ * Writes one number to all elements of an array, in place, and returns the array. {@link assign} says what holds for what reads it.
+ *
+ * **Example** (Counters that begin again)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const clear = (counters: DeviceArray.DeviceArray<"u32">) => DeviceArray.fill(counters, 0)
+ * ```
+ *
+ * @see pyopencl.array.Array.fill
+ * @category writing
+ * @since 0.1.0
+ */
+export const fill: {
+  /**
+   * Writes one number to all elements of an array, in place, and returns the array. {@link assign} says what holds for what reads it.
+   */
+  (value: number): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, value: number): Computed<D>
+} = ofArray("fill", (operation, self, value: number) => write(operation, self, value), 2)
+
+/**
+ * Writes a value to a slice of an array, in place, and returns the array: NumPy's `x[a:b] = y`. The ranges are those of
+ * {@link slice}, and {@link assign} says what is written.
+ *
+ * **Example** (A column of ones)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.zeros([2, 3]).pipe(
+ *   Effect.flatMap(DeviceArray.setSlice([{}, 1], 1)),
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [[0, 1, 0], [0, 1, 0]]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/user/basics.indexing.html#assigning-values-to-indexed-arrays
+ * @category writing
+ * @since 0.1.0
+ */
+export const setSlice: {
+  /**
+   * Writes a value to a slice of an array, in place, and returns the array: NumPy's `x[a:b] = y`. The ranges are those of
+   * {@link slice}, and {@link assign} says what is written.
+   */
+  (
+    ranges: ReadonlyArray<number | Range>,
+    value: DeviceArray | number
+  ): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(
+    self: DeviceArray<D>,
+    ranges: ReadonlyArray<number | Range>,
+    value: DeviceArray | number
+  ): Computed<D>
+} = ofArray(
+  "setSlice",
+  (operation, self, ranges: ReadonlyArray<number | Range>, value: DeviceArray | number) =>
+    Effect.as(Effect.flatMap(slice(self, ranges), (part) => write(operation, part, value)), self),
+  3
+)
+
+/**
+ * Writes a function of an array to the array itself, in place, and returns it: `update(x, add(y))` is NumPy's `x += y`. The
+ * operations of the function are recorded, as in `DeviceArray.lazy`, and become one command without memory of its own.
+ *
+ * **Example** (A step of a simulation)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const position = yield* DeviceArray.fromHost([0, 10])
+ *   const velocity = yield* DeviceArray.fromHost([1, -1])
+ *   yield* DeviceArray.update(position, DeviceArray.add(velocity))
+ *   return yield* DeviceArray.toNested(position)
+ * }) // => [1, 9]
+ * ```
+ *
+ * @category writing
+ * @since 0.1.0
+ */
+export const update: {
+  /**
+   * Writes a function of an array to the array itself, in place, and returns it: `update(x, add(y))` is NumPy's `x += y`. The
+   * operations of the function are recorded, as in `DeviceArray.lazy`, and become one command without memory of its own.
+   */
+  <D extends DType, E, R>(
+    change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
+  ): (self: DeviceArray<D>) => Updated<D, E, R>
+  <D extends DType, E, R>(
+    self: DeviceArray<D>,
+    change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
+  ): Updated<D, E, R>
+} = dual(
+  2,
+  <D extends DType, E, R>(
+    self: DeviceArray<D>,
+    change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
+  ): Updated<D, E, R> =>
+    Effect.andThen(
+      evaluateAll([self]),
+      Effect.scoped(
+        Effect.flatMap(
+          Effect.provideService(Effect.suspend(() => change(self)), Recording, true),
+          (changed) => write("DeviceArray.update", self, changed)
+        )
+      )
+    )
+)
+
+/** The effect of an update. */
+type Updated<D extends DType, E, R> = Effect.Effect<
+  DeviceArray<D>,
+  E | GpuError,
+  Exclude<R, Scope.Scope> | ArrayServices
+>
