@@ -90,6 +90,7 @@ export class HandleLedger {
       }
     }
     if (typeof result === "bigint") this.#dead.delete(result)
+    if (name === "clSVMAlloc" && typeof result === "bigint") this.#reuse(result, result + BigInt(args[2] as number))
     if (result !== null) this.#alive.get(countedAs[name] ?? name)?.add(result)
     if (name === "clEnqueueUnmapMemObject" && result === 0) this.#mapped.delete(args[2])
     const maps = name.startsWith("clEnqueueMap")
@@ -98,6 +99,13 @@ export class HandleLedger {
     if (name.startsWith("clEnqueue") && (maps ? result !== null : result === 0) && event instanceof BigUint64Array) {
       this.#alive.get("clEnqueue")!.add(event[0])
       this.#dead.delete(event[0])
+    }
+  }
+
+  /** Addresses in memory that the driver has given out are no handles any more. */
+  #reuse(begin: bigint, end: bigint): void {
+    for (const handle of this.#dead) {
+      if (typeof handle === "bigint" && begin <= handle && handle < end) this.#dead.delete(handle)
     }
   }
 

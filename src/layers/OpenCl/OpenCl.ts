@@ -223,7 +223,7 @@ export const devices: Effect.Effect<ReadonlyArray<OpenClPlatform>, GpuError> = E
 
 /**
  * The cl_mem of a lease, a device buffer or an image, as an address. That of a buffer covers the whole block, of which the
- * first `size` bytes are the lease's. It is valid until the lease, or the image, is released. Fails with Released, ForeignDevice or DeviceLost, and
+ * first `size` bytes are the lease's; in a pool with `PoolStrategy.arena` a block is a sub-buffer, of which OpenCL makes no further ones. It is valid until the lease, or the image, is released. Fails with Released, ForeignDevice or DeviceLost, and
  * with InvalidRequest for a buffer of no bytes, which has no memory.
  *
  * **Gotchas**

@@ -98,8 +98,10 @@ export abstract class DeviceBuffer extends DriverMemory {
 
   /** @internal */
   override distrust(): void {
-    if (this.parent === undefined || this.wholeMemory === this) super.distrust()
-    this.parent?.distrust()
+    const { parent, wholeMemory } = this
+    if (parent === undefined || wholeMemory === this) super.distrust()
+    else if (wholeMemory !== parent && wholeMemory instanceof DriverMemory) wholeMemory.distrust()
+    parent?.distrust()
   }
 
   [Equal.symbol](that: Equal.Equal): boolean {

@@ -395,7 +395,7 @@ export const hostArray: {
  *
  * Fails with InvalidRequest for a buffer without room for an element or the width, or whose usage does not allow the
  * image's (kernels need `storage`); LimitExceeded beyond {@link largest}; Unsupported on WebGPU, which has no such
- * textures, for a format that {@link formats} does not list, and for a sub-region on PoCL; Released, ForeignDevice,
+ * textures, for a format that {@link formats} does not list, and for a sub-region or a lease of `PoolStrategy.arena` on PoCL; Released, ForeignDevice,
  * DeviceLost or DriverError.
  *
  * **Example** (Numbers that are written as bytes and read as colours)

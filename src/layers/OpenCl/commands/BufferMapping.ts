@@ -3,19 +3,20 @@
  *
  * @internal
  */
-import type * as Exit from "effect/Exit"
-import type { GpuError } from "../../../domain/GpuError.ts"
+import * as Exit from "effect/Exit"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DriverMapping, MapAccess } from "../../../services/device/QueueDriver.ts"
-import { allocationOf, handleOf } from "../memory/OpenClObject.ts"
+import { allocationOf, keeperOf, ownOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi, Pointer } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
+import type { OpenDevice } from "../opening/OpenDevice.ts"
 import type { SvmAllocation, SvmRange } from "../svm/SvmAllocation.ts"
 import type { MapCall, OpenClMappings } from "./OpenClMapping.ts"
 import { CL_NON_BLOCKING } from "./Recorder.ts"
 
 export const map = (
-  api: OpenClApi,
+  device: OpenDevice,
   mappings: OpenClMappings,
   buffer: DeviceBuffer,
   offset: number,
@@ -24,13 +25,21 @@ export const map = (
 ): Exit.Exit<DriverMapping, GpuError> => {
   const flags = mappings.flagsOf(access)
   const allocation = allocationOf(buffer)
-  const call = allocation === undefined
-    ? plainCall(api, flags, handleOf(buffer), offset, bytes)
-    : sharedCall(api, flags, allocation, allocation.address + BigInt(buffer.origin + offset), bytes)
-  return mappings.map({ ...call, memory: buffer, bytes }, () => bytes)
+  if (allocation !== undefined) {
+    const address = allocation.address + BigInt(buffer.origin + offset)
+    const call = sharedCall(device.api, flags, allocation, address, bytes)
+    return mappings.map({ ...call, memory: buffer, handle: keeperOf(buffer), bytes }, () => bytes)
+  }
+  const own = ownOf(buffer)
+  if (isGpuError(own)) return Exit.fail(own)
+  // Commands may use other parts of the same buffer meanwhile, but not the whole one.
+  device.keepApart(buffer)
+  const { handle } = own
+  const call = plainCall(device.api, flags, handle, offset, bytes)
+  return mappings.map({ ...call, memory: buffer, handle, bytes }, () => bytes)
 }
 
-type Call = Omit<MapCall, "memory" | "bytes">
+type Call = Omit<MapCall, "memory" | "handle" | "bytes">
 
 const plainCall = (api: OpenClApi, flags: number, memory: bigint, offset: number, bytes: number): Call => ({
   call: "clEnqueueMapBuffer",

@@ -26,6 +26,8 @@ const CL_MAP_WRITE_INVALIDATE_REGION = 4
 /** What to map, and the calls that do it. */
 export interface MapCall {
   readonly memory: DeviceBuffer | DeviceImage
+  /** A cl_mem that keeps the memory alive. */
+  readonly handle: bigint
   /** The OpenCL function. */
   readonly call: string
   readonly unmapCall: string
@@ -83,7 +85,7 @@ export class OpenClMappings {
 
   /** `ended` waits for the driver to have mapped the memory. */
   #mapped(given: MapCall, address: bigint, span: number, ended: Effect.Effect<void, GpuError>): DriverMapping {
-    const { call, failure, memory, shown } = given
+    const { call, failure, handle, memory, shown } = given
     let view: ArrayBuffer | undefined
     const mapping: DriverMapping = {
       // The mapping may have ended while the device was busy: then there is no memory to view.
@@ -103,7 +105,7 @@ export class OpenClMappings {
         if (isCutOff) return this.#unmap(given, address)
         // The program has transferred the memory.
         this.#device.driverObjects.leave("mapping")
-        return Exit.fail(leaveUnsafe(this.#device.api, memory))
+        return Exit.fail(leaveUnsafe(this.#device.api, memory, handle))
       }
     }
     return mapping

@@ -13,7 +13,7 @@ import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import { allocate } from "../../../domain/data/HostData.ts"
 import type { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
-import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import { DeviceImage } from "../../../services/device/DeviceImage.ts"
@@ -22,7 +22,7 @@ import { orLost } from "../../../services/device/queues/OrLost.ts"
 import { queueClosed } from "../../../services/device/queues/Queue.ts"
 import type { OrderedQueue, QueueOrder } from "../../../services/device/queues/QueueOrder.ts"
 import type { OpenClKernel } from "../kernels/OpenClKernel.ts"
-import { handleOf } from "../memory/OpenClObject.ts"
+import { handleOf, placeOf, wholeOf } from "../memory/OpenClObject.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onDevice, onMemory } from "../OpenClError.ts"
 import { isVersion12 } from "../opening/OpenClDevices.ts"
@@ -99,7 +99,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
       const flags = (to === "host" ? CL_MIGRATE_MEM_OBJECT_HOST : 0) |
         (contentUndefined ? CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED : 0)
       const wholes = movableWholes(objects, contentUndefined)
-      return wholes.length === 0 ? Exit.void : this.#migrate(wholes, flags, CommandLabel.migrate(objects, to))
+      return wholes.length === 0 ? Exit.void : this.#migrate(wholes, objects, flags, CommandLabel.migrate(objects, to))
     }
   }
 
@@ -112,18 +112,21 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
     const label = CommandLabel.copy(bytes, source, target)
+    const [from, to] = [placeOf(source), placeOf(target)]
+    if (isGpuError(from)) return Exit.fail(from)
+    if (isGpuError(to)) return Exit.fail(to)
     return this.enqueue(
       { call: "clEnqueueCopyBuffer", bytes, label, buffers: [source, target] },
-      handleOf(source),
-      handleOf(target),
-      sourceOffset,
-      targetOffset,
+      from.handle,
+      to.handle,
+      from.start + sourceOffset,
+      to.start + targetOffset,
       bytes
     )
   }
 
   readonly copyRectUnsafe: Driver["copyRectUnsafe"] = (extent, source, from, target, to) =>
-    RectangleTransfers.copy(this, extent, source, from, target, to)
+    RectangleTransfers.copy(this, this.#device.platform, extent, source, from, target, to)
 
   readonly writeRectUnsafe: Driver["writeRectUnsafe"] = (extent, target, to, rows) =>
     RectangleTransfers.write(this, extent, target, to, rows.buffer)
@@ -132,7 +135,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     RectangleTransfers.readUnsafe(this, extent, source, from, answer)
 
   readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (buffer, offset, bytes, access) =>
-    BufferMapping.map(this.#device.api, this.mappings, buffer, offset, bytes, access)
+    BufferMapping.map(this.#device, this.mappings, buffer, offset, bytes, access)
 
   readonly positionUnsafe: Driver["positionUnsafe"] = () => this.#commands.recorded
 
@@ -160,6 +163,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     if (this.#status.error !== undefined) return Exit.fail(this.#status.error)
     const recording = dispatchRecording(dispatch)
     const set = kernel.parameters.set(api, kernel.handle, dispatch)
+    if (isGpuError(set)) return Exit.fail(set)
     if (set !== OpenClCode.success) {
       return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))
     }
@@ -177,7 +181,7 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   /** The same for a buffer or an image, from OpenCL 1.2 on. */
   touchUnsafe(object: DeviceBuffer | DeviceImage): Exit.Exit<void, GpuError> {
-    return this.#migrate([object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, CommandLabel.touch(object))
+    return this.#migrate([object], [object], CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, CommandLabel.touch(object))
   }
 
   readonly flushUnsafe: Driver["flushUnsafe"] = () => {
@@ -192,12 +196,18 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     return Exit.void
   }
 
-  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
-    this.enqueueReads(
+  readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) => {
+    const place = placeOf(source)
+    if (isGpuError(place)) {
+      answer(place)
+      return constVoid
+    }
+    return this.enqueueReads(
       { call: "clEnqueueReadBuffer", bytes, label: CommandLabel.read(bytes, source), buffers: [source] },
       answer,
-      [[handleOf(source), CL_NON_BLOCKING, offset, bytes]]
+      [[place.handle, CL_NON_BLOCKING, place.start + offset, bytes]]
     )
+  }
 
   readonly finish: Effect.Effect<void, GpuError> = Effect.suspend(() =>
     Effect.flatMap(this.#allEnded, () => this.#commands.takeError() ?? Exit.void)
@@ -395,11 +405,13 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     bytes: number,
     label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
+    const place = placeOf(target)
+    if (isGpuError(place)) return Exit.fail(place)
     return this.enqueue(
       { call: "clEnqueueWriteBuffer", bytes, label, memory, buffers: [target] },
-      handleOf(target),
+      place.handle,
       CL_NON_BLOCKING,
-      offset,
+      place.start + offset,
       bytes,
       memory
     )
@@ -407,12 +419,15 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
 
   #fill(target: DeviceBuffer, offset: number, bytes: number, words: Words): Exit.Exit<void, GpuError> {
     if (!this.#canFillAndMigrate) return this.#fillByWriting(target, offset, bytes, words)
+    const repeated = patternSize(words, offset, bytes)
+    const place = placeOf(target, repeated)
+    if (isGpuError(place)) return Exit.fail(place)
     return this.enqueue(
       { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), buffers: [target] },
-      handleOf(target),
+      place.handle,
       words,
-      patternSize(words, offset, bytes),
-      offset,
+      repeated,
+      place.start + offset,
       bytes
     )
   }
@@ -429,22 +444,24 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     return Exit.void
   }
 
+  /** Migrates buffers and images that are no parts of others, for objects that are these or in these. */
   #migrate(
+    wholes: ReadonlyArray<DeviceBuffer | DeviceImage>,
     objects: ReadonlyArray<DeviceBuffer | DeviceImage>,
     flags: number,
     label: CommandLabel.CommandLabel
   ): Exit.Exit<void, GpuError> {
-    const addresses = objects.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * objects.length))
-    addresses.set(objects.map(handleOf))
+    const addresses = wholes.length === 1 ? this.#memory : new BigUint64Array(new ArrayBuffer(8 * wholes.length))
+    addresses.set(wholes.map((object) => object instanceof DeviceBuffer ? wholeOf(object) : handleOf(object)))
     return this.enqueue(
       {
         call: "clEnqueueMigrateMemObjects",
-        bytes: objects.reduce((sum, object) => sum + bytesOf(object), 0),
+        bytes: wholes.reduce((sum, object) => sum + bytesOf(object), 0),
         label,
         buffers: objects.filter((object) => object instanceof DeviceBuffer),
         images: objects.filter((object) => object instanceof DeviceImage)
       },
-      objects.length,
+      wholes.length,
       addresses,
       flags
     )

@@ -4,13 +4,17 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
+import { constVoid } from "effect/Function"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import type { Extent, Place } from "../../../domain/data/Rectangle.ts"
 import { byteLength, runs } from "../../../domain/data/RectangleRows.ts"
-import type { GpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
-import { handleOf } from "../memory/OpenClObject.ts"
+import { ownOf, type Place as PlaceOfBuffer, placeOf, wholeOf } from "../memory/OpenClObject.ts"
+import { placeInWhole } from "../memory/SubBuffers.ts"
+import { isPocl } from "../opening/OpenClDevices.ts"
+import type { OpenClPlatform } from "../opening/OpenClPlatform.ts"
 import { CL_NON_BLOCKING, type ReadArgumentsOf, type Recorder } from "./Recorder.ts"
 import * as RectangleParts from "./RectangleParts.ts"
 
@@ -25,25 +29,33 @@ const [regionSizes, hereSizes, thereSizes] = [sizes(), sizes(), sizes()]
 
 /**
  * Rows of sub-regions are copied as rows of the whole buffers: PoCL 3.1 crashes on a rectangular copy of sub-buffers.
- * Where the whole buffer was freed before its sub-region, its handle must not be used any more, and each run is a
- * copy of its own.
+ * Each run is a copy of its own where the whole buffer was freed before its sub-region, since its handle must not be
+ * used any more, and where both are in one cl_mem and a driver may refuse the command.
  */
 export const copy = (
   queue: Recorder,
+  platform: OpenClPlatform,
   extent: Extent,
   source: DeviceBuffer,
   from: Place,
   target: DeviceBuffer,
   to: Place
 ): Exit.Exit<void, GpuError> => {
-  if (source.root.destroyed || target.root.destroyed) {
+  const hasWholes = !source.root.destroyed && !target.root.destroyed
+  const isWithin = wholeOf(source) === wholeOf(target)
+  const [here, there] = isWithin && !isPocl(platform)
+    ? [ownOf(source), ownOf(target)]
+    : [placeInWhole(source, platform), placeInWhole(target, platform)]
+  if (isGpuError(here)) return Exit.fail(here)
+  if (isGpuError(there)) return Exit.fail(there)
+  const parts = RectangleParts.parts(extent, [within(here, from), within(there, to)])
+  if (!hasWholes || (here.handle === there.handle && !parts.every(isTakenWithin))) {
     return each(
       runs(extent, from, to),
       ([start, end, bytes]) => queue.copyUnsafe(source, start, target, end, bytes)
     )
   }
-  const memories = [inRoot(source, from), inRoot(target, to)]
-  return each(RectangleParts.parts(extent, memories), ({ extent, places: [here, there] }) =>
+  return each(parts, ({ extent, places: [read, written] }) =>
     queue.enqueue(
       {
         call: "clEnqueueCopyBufferRect",
@@ -51,16 +63,30 @@ export const copy = (
         label: CommandLabel.copyRect(extent, source, target),
         buffers: [source, target]
       },
-      handleOf(source.root),
-      handleOf(target.root),
-      set(hereSizes, here!.origin),
-      set(thereSizes, there!.origin),
+      here.handle,
+      there.handle,
+      set(hereSizes, read!.origin),
+      set(thereSizes, written!.origin),
       set(regionSizes, extent),
-      here!.rowPitch,
-      here!.slicePitch,
-      there!.rowPitch,
-      there!.slicePitch
+      read!.rowPitch,
+      read!.slicePitch,
+      written!.rowPitch,
+      written!.slicePitch
     ))
+}
+
+/**
+ * Whether every driver copies the rows within a cl_mem: with equal pitches, and so far apart that it finds no overlap.
+ * OpenCL 1.2 lets it count one row and one slice more than there are.
+ *
+ * @see https://registry.khronos.org/OpenCL/specs/opencl-1.2.pdf, appendix D
+ */
+const isTakenWithin = ({ extent: [bytes, rows, slices], places }: RectangleParts.RectanglePart): boolean => {
+  const [here, there] = [places[0]!, places[1]!]
+  const { rowPitch, slicePitch } = here
+  if (rowPitch !== there.rowPitch || slicePitch !== there.slicePitch) return false
+  const firstOf = ({ origin: [x, y, z] }: RectangleParts.Named) => x + y * rowPitch + z * slicePitch
+  return Math.abs(firstOf(here) - firstOf(there)) >= slices * slicePitch + rows * rowPitch + bytes
 }
 
 export const write = (
@@ -70,8 +96,10 @@ export const write = (
   to: Place,
   rows: ArrayBuffer
 ): Exit.Exit<void, GpuError> => {
+  const memory = placeOf(target)
+  if (isGpuError(memory)) return Exit.fail(memory)
   return each(
-    RectangleParts.parts(extent, [alone(target, to)]),
+    RectangleParts.parts(extent, [within(memory, to)]),
     ({ extent, firstRow, places: [there] }) =>
       queue.enqueue(
         {
@@ -81,7 +109,7 @@ export const write = (
           memory: rows,
           buffers: [target]
         },
-        handleOf(target),
+        memory.handle,
         CL_NON_BLOCKING,
         set(hereSizes, there!.origin),
         set(thereSizes, [0, firstRow, 0]),
@@ -102,10 +130,15 @@ export const readUnsafe = (
   from: Place,
   answer: ReadAnswer
 ): () => void => {
-  const reads = RectangleParts.parts(extent, [alone(source, from)]).map((
+  const memory = placeOf(source)
+  if (isGpuError(memory)) {
+    answer(memory)
+    return constVoid
+  }
+  const reads = RectangleParts.parts(extent, [within(memory, from)]).map((
     { extent, firstRow, places: [here] }
   ): ReadArgumentsOf<"clEnqueueReadBufferRect"> => [
-    handleOf(source),
+    memory.handle,
     CL_NON_BLOCKING,
     triple(here!.origin),
     triple([0, firstRow, 0]),
@@ -136,13 +169,11 @@ const each = <A>(items: Iterable<A>, record: (item: A) => Exit.Exit<void, GpuErr
   return Exit.void
 }
 
-const inRoot = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({
-  size: buffer.root.size,
-  start: buffer.origin,
+const within = ({ objectBytes, start }: PlaceOfBuffer, place: Place): RectangleParts.Placed => ({
+  size: objectBytes,
+  start,
   place
 })
-
-const alone = (buffer: DeviceBuffer, place: Place): RectangleParts.Placed => ({ size: buffer.size, start: 0, place })
 
 const set = (sizes: BigUint64Array<ArrayBuffer>, values: RectangleParts.Triple): BigUint64Array<ArrayBuffer> => {
   for (let axis = 0; axis < 3; axis++) sizes[axis] = BigInt(values[axis]!)

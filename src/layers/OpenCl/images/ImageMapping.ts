@@ -27,19 +27,20 @@ export const map = (
   packed: boolean
 ): Exit.Exit<DriverImageMapping | undefined, GpuError> => {
   if (packed && isCut(image, region)) return Exit.succeed(undefined)
-  const memory = handleOf(image)
+  const handle = handleOf(image)
   const flags = mappings.flagsOf(access)
   const [row, slice] = [sizeOut(), sizeOut()]
   const part = packedPitches(image, region)
   const mapped = mappings.map({
     memory: image,
+    handle,
     call: "clEnqueueMapImage",
     unmapCall: "clEnqueueUnmapMemObject",
     bytes: part.slicePitch * region.extent[2],
     map: (queue, event, code) =>
       api.clEnqueueMapImage(
         queue,
-        memory,
+        handle,
         CL_NON_BLOCKING,
         flags,
         place(sizes(), image, region.origin),
@@ -51,7 +52,7 @@ export const map = (
         event,
         code
       ),
-    unmap: (queue, event, address) => api.clEnqueueUnmapMemObject(queue, memory, address, 0, null, event)
+    unmap: (queue, event, address) => api.clEnqueueUnmapMemObject(queue, handle, address, 0, null, event)
   }, () => spanOf(region, part, pitchesOf(region, part, row, slice)))
   if (Exit.isFailure(mapped)) return Exit.failCause(mapped.cause)
   const pitches = pitchesOf(region, part, row, slice)

@@ -12,7 +12,7 @@ import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import * as BytePattern from "../../../domain/data/BytePattern.ts"
 import { allocate } from "../../../domain/data/HostData.ts"
 import { format as formatDevice } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, limitExceeded, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, limitExceeded, outOfMemory, unsupported } from "../../../domain/GpuError.ts"
 import * as ImageFormat from "../../../domain/images/ImageFormat.ts"
 import * as ImageShape from "../../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../../domain/images/ImageUsage.ts"
@@ -23,7 +23,8 @@ import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import { CL_NON_BLOCKING } from "../commands/Recorder.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import { CL_MEM_COPY_HOST_PTR, CL_MEM_USE_HOST_PTR } from "../memory/MemoryFlags.ts"
-import { handleOf, LiveObjects, OpenClImage } from "../memory/OpenClObject.ts"
+import { handleOf, LiveObjects, OpenClImage, ownOf, placeOf } from "../memory/OpenClObject.ts"
+import { OpenClPart, placeInWhole } from "../memory/SubBuffers.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { onMemory } from "../OpenClError.ts"
@@ -156,8 +157,11 @@ export class OpenClImages implements Driver {
     })
 
   /** The image has the buffer's memory and kernel access, so there is nothing to touch. */
-  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, image) =>
-    this.#created(image, 0, { buffer: handleOf(buffer) }, null, (code) => this.#notOver(buffer, code))
+  readonly createOverUnsafe: NonNullable<Driver["createOverUnsafe"]> = (buffer, image) => {
+    const own = ownOf(buffer)
+    if (isGpuError(own)) return Exit.fail(own)
+    return this.#created(image, 0, { buffer: own.handle }, null, (code) => this.#notOver(buffer, code))
+  }
 
   /** Takes over a reference to a cl_mem that the program made, and releases it as that of any image. */
   adoptUnsafe(memory: bigint, image: ImageDescription): OpenClImage {
@@ -188,12 +192,14 @@ export class OpenClImages implements Driver {
     if (target.beneath !== undefined) {
       const { length } = element
       const bytes = region.extent[0] * length
+      const place = placeOf(target.beneath, length)
+      if (isGpuError(place)) return Exit.fail(place)
       return this.#queue.enqueue(
         { call: "clEnqueueFillBuffer", bytes, label: CommandLabel.fill(bytes, target), images: [target] },
-        handleOf(target.beneath),
+        place.handle,
         element,
         length,
-        region.origin[0] * length,
+        place.start + region.origin[0] * length,
         bytes
       )
     }
@@ -218,6 +224,7 @@ export class OpenClImages implements Driver {
     return eachLayer(region, (layer, before) => this.#copy(source, target, [x, y, z + before], layer))
   }
 
+  /** PoCL ends the process when a sub-buffer is copied to or from an image: the library names the whole buffer instead. */
   readonly toBufferUnsafe: Driver["toBufferUnsafe"] = (source, region, target, offset) => {
     if (this.#needsRow(source, region)) {
       return this.#byRow("Images.toBuffer", source, region, (row, layer, before) => {
@@ -227,6 +234,8 @@ export class OpenClImages implements Driver {
           : this.toBufferUnsafe(row, ImageShape.whole(row.shape), target, offset + before)
       })
     }
+    const place = placeInWhole(target, this.#device.platform)
+    if (isGpuError(place)) return Exit.fail(place)
     const bytes = bytesOf(source, region)
     return this.#queue.enqueue(
       {
@@ -237,9 +246,9 @@ export class OpenClImages implements Driver {
         buffers: [target]
       },
       handleOf(source),
-      wholeOf(target),
+      place.handle,
       ...areaOf(source, region),
-      target.origin + offset
+      place.start + offset
     )
   }
 
@@ -250,6 +259,8 @@ export class OpenClImages implements Driver {
         return Exit.isFailure(copied) ? copied : this.#copy(row, target, layer.origin, ImageShape.whole(row.shape))
       })
     }
+    const place = placeInWhole(source, this.#device.platform)
+    if (isGpuError(place)) return Exit.fail(place)
     const bytes = bytesOf(target, region)
     return this.#queue.enqueue(
       {
@@ -259,9 +270,9 @@ export class OpenClImages implements Driver {
         images: [target],
         buffers: [source]
       },
-      wholeOf(source),
+      place.handle,
       handleOf(target),
-      source.origin + offset,
+      place.start + offset,
       ...areaOf(target, region)
     )
   }
@@ -348,16 +359,15 @@ export class OpenClImages implements Driver {
   }
 
   /** PoCL 3.1 makes images over whole buffers only, not over sub-buffers. */
-  #notOver({ parent, size }: DeviceBuffer, code: number): GpuError {
+  #notOver(buffer: DeviceBuffer, code: number): GpuError {
+    const { parent, size } = buffer
     if (code !== CL_INVALID_MEM_OBJECT || parent === undefined) {
       return onMemory(this.#device.status, size, { call: "clCreateImage", code })
     }
-    return unsupported(
-      "Images.overBuffer",
-      formatDevice(this.#device.info),
-      "an image over a sub-region",
-      "Pass the whole buffer, or allocate one for the image."
-    )
+    const [what, hint] = buffer instanceof OpenClPart
+      ? ["a part of a slab", "Allocate the buffer from an Allocator, or from a pool without PoolStrategy.arena."]
+      : ["a sub-region", "Pass the whole buffer, or allocate one for the image."]
+    return unsupported("Images.overBuffer", formatDevice(this.#device.info), `an image over ${what}`, hint)
   }
 
   #write(
@@ -464,9 +474,3 @@ const areaOf = (image: DeviceImage, region: ImageShape.ImageRegion) =>
 
 const bytesOf = ({ format }: DeviceImage, region: ImageShape.ImageRegion): number =>
   ImageShape.count(region) * ImageFormat.elementBytes(format)
-
-/**
- * PoCL ends the process when a sub-buffer is copied to or from an image: the library copies the whole buffer under it
- * instead.
- */
-const wholeOf = ({ root }: DeviceBuffer): bigint => handleOf(root)

@@ -6,13 +6,11 @@
  * @internal
  */
 import * as ValueType from "../../../domain/data/ValueType.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as DispatchParameters from "../../../domain/kernel/DispatchParameters.ts"
 import type { KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
-import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
-import type { DeviceSampler } from "../../../services/device/DeviceSampler.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
-import { handleOf } from "../memory/OpenClObject.ts"
+import { type DriverHandle, objectOf, ownOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
@@ -48,8 +46,11 @@ export class KernelParameters {
     this.bytes = this.#parameters.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
-  /** Sets what a dispatch needs; returns the code of the first failure, or success. The driver copies the values. */
-  set(api: OpenClApi, kernel: bigint, dispatch: Dispatch): number {
+  /**
+   * Sets what a dispatch needs; returns the code of the first failure, or success, or why a buffer has no cl_mem. The
+   * driver copies the values.
+   */
+  set(api: OpenClApi, kernel: bigint, dispatch: Dispatch): number | GpuError {
     for (let index = 0; index < this.#parameters.length; index++) {
       const { bytes, carrier, parameter } = this.#parameters[index]!
       let wanted: unknown
@@ -59,9 +60,10 @@ export class KernelParameters {
         ValueType.write(view, 0, carrier, number, littleEndian)
         wanted = number
       } else {
-        const object = objectOf(parameter, dispatch)
+        const object = argumentOf(parameter, dispatch)
         if (object === this.#known[index]) continue
-        address[0] = handleOf(object)
+        if (isGpuError(object)) return object
+        address[0] = object.handle
         wanted = object
       }
       const code = api.clSetKernelArg(kernel, index, bytes, value)
@@ -72,11 +74,11 @@ export class KernelParameters {
   }
 }
 
-const objectOf = (
+const argumentOf = (
   { from, index }: DispatchParameters.ObjectParameter,
   { images, samplers, vectors }: Dispatch
-): DeviceBuffer | DeviceImage | DeviceSampler =>
-  from === "memory" ? vectors[index]!.buffer : from === "image" ? images[index]! : samplers[index]!
+): DriverHandle | GpuError =>
+  from === "memory" ? ownOf(vectors[index]!.buffer) : objectOf(from === "image" ? images[index]! : samplers[index]!)
 
 /**
  * A vector of three takes the bytes of four.

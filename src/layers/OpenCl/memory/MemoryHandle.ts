@@ -13,7 +13,7 @@ import * as DriverObject from "../../../services/device/DriverObject.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import type { OpenClQueue } from "../commands/OpenClQueue.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { handleOf } from "./OpenClObject.ts"
+import { handleOf, ownOf } from "./OpenClObject.ts"
 
 /** The cl_mem of an image; throws why it cannot be used. */
 export const imageHandle = (
@@ -33,7 +33,7 @@ export const memoryHandle = (
 ): bigint =>
   ImageLike.isImageLike(object)
     ? imageHandle(operation, object, device)
-    : handleOf(valid(BufferMemory.some(operation, object, device)))
+    : valid(ownOf(valid(BufferMemory.some(operation, object, device)))).handle
 
 /**
  * The same, for the program. The library does not see the commands that the program enqueues with the handle. On this
@@ -50,6 +50,7 @@ export const handleForProgramUnsafe = (
   const command = ImageLike.isImageLike(object)
     ? { images: [ImageLike.deviceImage(object)] }
     : { buffers: [BufferLike.deviceBuffer(object)!] }
+  for (const buffer of command.buffers ?? []) device.keepApart(buffer)
   device.queues.handedOut(command)
   return Exit.map(order.before(command), () => handle)
 }

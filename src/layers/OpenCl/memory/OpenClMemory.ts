@@ -415,7 +415,11 @@ const parentOf = (
   if (handle === 0n) return { part: undefined, ownParent: undefined }
   const origin = MemoryQuery.property(api, memory, "offset") ?? 0
   const known = device.known(handle)
-  if (known !== undefined) return { part: { parent: known, origin }, ownParent: undefined }
+  if (known !== undefined) {
+    const size = MemoryQuery.property(api, memory, "size") ?? 0
+    const within = device.known(memory)?.wholeMemory ?? device.partWith(known, origin, origin + size)
+    return { part: { parent: known, origin, within }, ownParent: undefined }
+  }
   api.clRetainMemObject(handle)
   const size = MemoryQuery.property(api, handle, "size") ?? 0
   const flags = MemoryQuery.property(api, handle, "flags") ?? 0

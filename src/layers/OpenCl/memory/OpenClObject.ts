@@ -6,7 +6,7 @@
 import * as Exit from "effect/Exit"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import type { GpuError } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import type { Resolved } from "../../../domain/images/SamplerOptions.ts"
 import { isTaken } from "../../../services/buffers/mapping/MappedMemory.ts"
 import { DeviceBuffer, type Part } from "../../../services/device/DeviceBuffer.ts"
@@ -17,8 +17,21 @@ import * as OpenClCode from "../OpenClCode.ts"
 import { driverError } from "../OpenClError.ts"
 import type { SvmAllocation } from "../svm/SvmAllocation.ts"
 
-export class OpenClBuffer extends DeviceBuffer {
+/** An object of the driver, by its identity: a driver may use the handle of a released one again. */
+export interface DriverHandle {
   readonly handle: bigint
+}
+
+/** Where commands find the bytes of a buffer: in a cl_mem, from the byte `start` on. */
+export interface Place extends DriverHandle {
+  readonly start: number
+  /** Bytes of the cl_mem. */
+  readonly objectBytes: number
+}
+
+export class OpenClBuffer extends DeviceBuffer implements Place {
+  readonly handle: bigint
+  readonly start: number
   readonly #shared: SvmAllocation | undefined
 
   constructor(
@@ -28,10 +41,12 @@ export class OpenClBuffer extends DeviceBuffer {
     usage: number,
     label: string | undefined,
     part?: Part | undefined,
-    shared?: SvmAllocation
+    shared?: SvmAllocation | undefined,
+    start = 0
   ) {
     super(owner, size, usage, label, part)
     this.handle = handle
+    this.start = start
     this.#shared = shared
   }
 
@@ -45,6 +60,20 @@ export class OpenClBuffer extends DeviceBuffer {
     const { parent, twin } = this
     return this.#shared ?? (twin instanceof OpenClBuffer ? twin.beneath : undefined) ??
       (parent instanceof OpenClBuffer ? parent.beneath : undefined)
+  }
+
+  get objectBytes(): number {
+    return this.size
+  }
+
+  /** For commands that take an offset. */
+  get place(): Place | GpuError {
+    return this
+  }
+
+  /** The cl_mem of its bytes alone, from its first one on. */
+  get own(): Place | GpuError {
+    return this
   }
 }
 
@@ -66,9 +95,28 @@ export class OpenClSampler extends DeviceSampler {
   }
 }
 
-/** The cl_mem or cl_sampler of an object that is checked: it belongs to this backend's device. */
-export const handleOf = (object: DeviceBuffer | DeviceImage | DeviceSampler): bigint =>
-  (object as OpenClBuffer | OpenClImage | OpenClSampler).handle
+/** The driver's object of one that is checked: it belongs to this backend's device. */
+export const objectOf = (object: DeviceImage | DeviceSampler): DriverHandle => object as OpenClImage | OpenClSampler
+
+export const handleOf = (object: DeviceImage | DeviceSampler): bigint => objectOf(object).handle
+
+/**
+ * Where commands that take an offset find a buffer that is checked, or why they cannot. It begins there at a multiple
+ * of `alignment` bytes.
+ */
+export const placeOf = (buffer: DeviceBuffer, alignment = 1): Place | GpuError => {
+  const found = (buffer as OpenClBuffer).place
+  return isGpuError(found) || found.start % alignment === 0 ? found : ownOf(buffer)
+}
+
+/** The cl_mem that has the bytes of a checked buffer alone, or why there is none. */
+export const ownOf = (buffer: DeviceBuffer): Place | GpuError => (buffer as OpenClBuffer).own
+
+/** A cl_mem that keeps the memory of a checked buffer alive: its own, or that of the buffer that a pool has split. */
+export const keeperOf = (buffer: DeviceBuffer): bigint => (buffer as OpenClBuffer).handle
+
+/** The cl_mem of the buffer that a checked buffer is a part or a sub-region of, or its own. */
+export const wholeOf = ({ root }: DeviceBuffer): bigint => (root as OpenClBuffer).handle
 
 /** The shared virtual memory that a buffer is in, if any. */
 export const allocationOf = (memory: DeviceBuffer | DeviceImage): SvmAllocation | undefined =>

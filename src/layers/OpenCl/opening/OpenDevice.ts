@@ -13,13 +13,15 @@ import { portableAlignment } from "../../../domain/data/BufferRange.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { DeviceStatus } from "../../../domain/device/DeviceStatus.ts"
 import { DriverObjects } from "../../../domain/device/DriverObjects.ts"
-import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
+import { type GpuError, isGpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { ProbedDevice } from "../../../domain/GpuError.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../../services/device/DeviceContext.ts"
 import * as KnownQueues from "../../../services/device/queues/KnownQueues.ts"
 import { DeviceQueues } from "../../../services/device/queues/QueueOrder.ts"
 import { CL_MEM_ALLOC_HOST_PTR, hostFlags, memoryFlags, regionFlags } from "../memory/MemoryFlags.ts"
-import { handleOf, LiveObjects, OpenClBuffer } from "../memory/OpenClObject.ts"
+import { LiveObjects, OpenClBuffer, wholeOf } from "../memory/OpenClObject.ts"
+import { OpenClPart, SubBuffers } from "../memory/SubBuffers.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { driverError, onMemory } from "../OpenClError.ts"
@@ -67,6 +69,8 @@ export class OpenDevice {
    */
   readonly hostMemoryFlag: number
   readonly #buffers = new LiveObjects<OpenClBuffer>(this, "clReleaseMemObject")
+  /** The buffers that pools have split. */
+  readonly #split = new Map<OpenClBuffer, SubBuffers>()
   readonly #profiled: boolean
   readonly #code = new Int32Array(new ArrayBuffer(4))
   readonly #region = new BigUint64Array(new ArrayBuffer(16))
@@ -115,25 +119,52 @@ export class OpenDevice {
     })
 
   readonly createRegionUnsafe: DeviceContext["Service"]["createRegionUnsafe"] = (
-    { origin, parent },
+    { origin, parent, within },
     size,
     usage,
     label
   ) => {
+    const flags = regionFlags(this.driverUsage(usage), this.driverUsage(parent.usage))
+    const memory = this.createSubBufferUnsafe(parent, origin, size, flags)
+    if (isGpuError(memory)) return Exit.fail(memory)
+    return Exit.succeed(
+      this.#add(new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin, within }))
+    )
+  }
+
+  createSubBufferUnsafe(whole: DeviceBuffer, origin: number, size: number, flags: number): bigint | GpuError {
+    if (this.status.error !== undefined) return this.status.error
     this.#region[0] = BigInt(origin)
     this.#region[1] = BigInt(size)
     const memory = this.api.clCreateSubBuffer(
-      handleOf(parent),
-      regionFlags(this.driverUsage(usage), this.driverUsage(parent.usage)),
+      wholeOf(whole),
+      flags,
       CL_BUFFER_CREATE_TYPE_REGION,
       this.#region,
       this.#code
     )
-    if (memory === null) {
-      return Exit.fail(onMemory(this.status, size, { call: "clCreateSubBuffer", code: this.#code[0]! }))
+    return memory ?? onMemory(this.status, size, { call: "clCreateSubBuffer", code: this.#code[0]! })
+  }
+
+  readonly partUnsafe = (whole: DeviceBuffer, begin: number, bytes: number): OpenClPart => {
+    const own = whole as OpenClBuffer
+    let subBuffers = this.#split.get(own)
+    if (subBuffers === undefined) {
+      subBuffers = new SubBuffers(this, own)
+      this.#split.set(own, subBuffers)
     }
-    const region = new OpenClBuffer(memory, this.info, size, usage, label, { parent, origin })
-    return Exit.succeed(this.#add(region))
+    return new OpenClPart(subBuffers, begin, bytes)
+  }
+
+  /** The part of a split buffer that has these bytes and a sub-buffer, if there is one. */
+  partWith(whole: OpenClBuffer, begin: number, end: number): OpenClPart | undefined {
+    return this.#split.get(whole)?.partWith(begin, end)
+  }
+
+  /** From now on a mapping or other code uses the cl_mem of a buffer: no command names a larger one. */
+  keepApart(buffer: DeviceBuffer): void {
+    const parts = buffer instanceof OpenClPart ? buffer.subBuffers : this.#split.get(buffer.root as OpenClBuffer)
+    parts?.keepApart()
   }
 
   /** A further queue, in order as the first one is; the caller releases it. */
@@ -161,10 +192,15 @@ export class OpenDevice {
   }
 
   readonly destroyBufferUnsafe: DeviceContext["Service"]["destroyBufferUnsafe"] = (buffer) => {
-    if (buffer.destroyed) return Exit.void
+    // A part ends with the buffer that it is a part of.
+    if (buffer.destroyed || buffer instanceof OpenClPart) return Exit.void
     const own = buffer as OpenClBuffer
+    const parts = this.#split.get(own)?.releaseUnsafe() ?? Exit.void
+    this.#split.delete(own)
     const released = this.#buffers.releaseUnsafe(own)
-    return Exit.isFailure(released) ? released : own.beneath?.releaseUnsafe() ?? Exit.void
+    if (Exit.isFailure(released)) return released
+    const freed = own.beneath?.releaseUnsafe() ?? Exit.void
+    return Exit.isFailure(freed) ? freed : parts
   }
 
   /** Releases everything. The queue must be idle, and no fiber may wait for it. */

@@ -18,6 +18,7 @@ import { ScopedMapping } from "../../../services/buffers/mapping/ScopedMapping.t
 import type { DriverMapping } from "../../../services/device/QueueDriver.ts"
 import type { ElementType } from "../../../services/queue/CommandQueue.ts"
 import { leaveUnsafe, memoryAt } from "../memory/DriverMemory.ts"
+import { keeperOf } from "../memory/OpenClObject.ts"
 import type { OpenCl } from "../OpenCl.ts"
 import { own } from "../OwnDevice.ts"
 import { type SvmMemory, type SvmTarget, targetOf } from "./SvmMemory.ts"
@@ -123,7 +124,7 @@ const sharedView = (svm: SvmMemory, target: SvmTarget, offset: number, bytes: nu
     unmapUnsafe: () => {
       hasEnded = true
       if (memory === undefined || !allocation.shown.delete(memory)) return Exit.void
-      return detachMemory(memory) ? Exit.void : Exit.fail(leaveUnsafe(api, buffer))
+      return detachMemory(memory) ? Exit.void : Exit.fail(leaveUnsafe(api, buffer, keeperOf(buffer)))
     }
   }
 }
