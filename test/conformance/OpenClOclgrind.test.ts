@@ -1,5 +1,8 @@
 import { Conformance } from "@effect-gpu-pool/testing"
+import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { OpenCl } from "effect-gpu-pool/opencl"
+import * as Layer from "effect/Layer"
 import { useOclgrind } from "../support/oclgrind.ts"
 import { describeWith } from "../support/required.ts"
 import { conformsToo } from "./conforms.ts"
@@ -14,6 +17,21 @@ describeWith(["oclgrind"], "OpenCL conforms on a second platform", () => {
   const suite = Conformance.suite(layer).filter(({ group }) => group !== "event loop")
   // a simulator that checks every access of every item is a thousand times slower than a device
   conformsToo(layer, suite, 0.001)
+})
+
+describeWith(["oclgrind"], "pools on arenas conform on a second platform", () => {
+  const groups = [
+    "transfers",
+    "copies and fills",
+    "rectangles",
+    "regions",
+    "kernels",
+    "random commands",
+    "ended leases"
+  ]
+  const arenas = Layer.succeed(BufferPool.DefaultStrategy, PoolStrategy.arena({ unitBytes: 16, slabBytes: 4096 }))
+  const suite = Conformance.tests.filter(({ group }) => groups.includes(group))
+  conformsToo(Layer.merge(layer, arenas), suite, 0.001)
 })
 
 const byteGranular = OpenCl.layer({ platform: "oclgrind", byteGranular: true, kernelCacheCapacity: 4 })

@@ -1,5 +1,7 @@
 /** A driver that uses every freedom of the standard, where PoCL never does. */
 import { Conformance } from "@effect-gpu-pool/testing"
+import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -43,6 +45,15 @@ const onSvm = (test: Conformance.ConformanceTest): Conformance.ConformanceTest =
 
 describeWith(["opencl"], "OpenCL conforms on a strict driver", () => {
   conformsToo(layer, suite, 0.5)
+})
+
+const onArenas = Layer.merge(
+  layer,
+  Layer.succeed(BufferPool.DefaultStrategy, PoolStrategy.arena({ unitBytes: 16, slabBytes: 4096 }))
+)
+
+describeWith(["opencl"], "pools on arenas conform on a strict driver", () => {
+  conformsToo(onArenas, suite.filter(({ group }) => group !== "one limit"), 0.5)
 })
 
 describeWith(["opencl"], "Shared virtual memory conforms on a strict driver", () => {

@@ -1,5 +1,7 @@
 import { Conformance } from "@effect-gpu-pool/testing"
 import { afterAll, assert, describe } from "@effect/vitest"
+import { BufferPool } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { OpenCl, Svm } from "effect-gpu-pool/opencl"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -60,6 +62,11 @@ describeWith(["opencl"], "Shared virtual memory conforms", () => {
 
   describe("of coarse grain", () => {
     conformsToo(layer, suite.map(onSvm({})), 0.2)
+  })
+
+  describe("of coarse grain, on arenas", () => {
+    const arenas = Layer.succeed(BufferPool.DefaultStrategy, PoolStrategy.arena({ unitBytes: 16, slabBytes: 4096 }))
+    conformsToo(Layer.merge(layer, arenas), suite.map(onSvm({})), 0.2)
   })
 
   describeWith(["finegrain"], "of fine grain", () => {

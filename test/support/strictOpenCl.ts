@@ -160,6 +160,96 @@ export const wholesAlone: Bends = (api) => {
   }
 }
 
+/** Where each sub-buffer lies. */
+const subBuffersOf = (api: Api) => {
+  const known = new Map<bigint, { readonly whole: bigint; readonly origin: number; references: number }>()
+  const bends: Partial<Api> = {
+    clCreateSubBuffer: (...args) => {
+      const made = api.clCreateSubBuffer(...args)
+      const [whole, , , region] = args
+      if (made !== null) known.set(made, { whole, origin: Number((region as BigUint64Array)[0]), references: 1 })
+      return made
+    },
+    clRetainMemObject: (memory) => {
+      const found = known.get(memory)
+      if (found !== undefined) found.references += 1
+      return api.clRetainMemObject(memory)
+    },
+    clReleaseMemObject: (memory) => {
+      const found = known.get(memory)
+      if (found !== undefined && --found.references === 0) known.delete(memory)
+      return api.clReleaseMemObject(memory)
+    }
+  }
+  return { known, bends }
+}
+
+/** A driver that copies rows and elements of images from and to sub-buffers, with which PoCL ends the process. */
+export const withSubBuffers: Bends = (api) => {
+  const { bends, known } = subBuffersOf(api)
+  const placeOf = (memory: bigint) => known.get(memory) ?? { whole: memory, origin: 0 }
+  return {
+    ...bends,
+    clEnqueueCopyImageToBuffer: (queue, image, buffer, origin, extent, offset, ...rest) => {
+      const place = placeOf(buffer)
+      const at = place.origin + offset
+      return api.clEnqueueCopyImageToBuffer(queue, image, place.whole, origin, extent, at, ...rest)
+    },
+    clEnqueueCopyBufferToImage: (queue, buffer, image, offset, ...rest) => {
+      const place = placeOf(buffer)
+      return api.clEnqueueCopyBufferToImage(queue, place.whole, image, place.origin + offset, ...rest)
+    },
+    clEnqueueCopyBufferRect: (...args) => {
+      const [queue, source, target, here, there, region, fromRow, fromSlice, toRow, toSlice, , , event] = args
+      if (!known.has(source) && !known.has(target)) return api.clEnqueueCopyBufferRect(...args)
+      const [from, to, [bytes, rows, slices]] = [triple(here), triple(there), triple(region)]
+      let code = 0
+      for (let line = 0; line < rows * slices && code === 0; line++) {
+        const [row, slice] = [line % rows, Math.floor(line / rows)]
+        const read = from[0] + (from[1] + row) * fromRow + (from[2] + slice) * fromSlice
+        const written = to[0] + (to[1] + row) * toRow + (to[2] + slice) * toSlice
+        const last = line + 1 === rows * slices ? event : null
+        code = api.clEnqueueCopyBuffer(queue, source, target, read, written, bytes, 0, null, last)
+      }
+      return code
+    }
+  }
+}
+
+const CL_MAP_READ = 1
+
+/** A driver that refuses commands on a buffer while a sub-buffer of it is mapped for writing. */
+export const partsApart: Bends = (api) => {
+  const { bends, known } = subBuffersOf(api)
+  const mapped = new Map<bigint, bigint>()
+  const isRefused = (memory: unknown) => [...mapped.values()].includes(memory as bigint)
+  const guarded = (name: keyof Api & `clEnqueue${string}`, memories: number) => ({
+    [name]: (...args: ReadonlyArray<unknown>) =>
+      args.slice(1, 1 + memories).some(isRefused) ? CL_INVALID_VALUE : (api[name] as AnyFunction)(...args)
+  })
+  return {
+    ...bends,
+    ...guarded("clEnqueueReadBuffer", 1),
+    ...guarded("clEnqueueWriteBuffer", 1),
+    ...guarded("clEnqueueFillBuffer", 1),
+    ...guarded("clEnqueueReadBufferRect", 1),
+    ...guarded("clEnqueueWriteBufferRect", 1),
+    ...guarded("clEnqueueCopyBuffer", 2),
+    ...guarded("clEnqueueCopyBufferRect", 2),
+    ...guarded("clEnqueueCopyBufferToImage", 1),
+    clEnqueueMapBuffer: (...args) => {
+      const address = isRefused(args[1]) ? null : api.clEnqueueMapBuffer(...args)
+      const whole = known.get(args[1])?.whole
+      if (address !== null && whole !== undefined && args[3] !== CL_MAP_READ) mapped.set(address, whole)
+      return address
+    },
+    clEnqueueUnmapMemObject: (...args) => {
+      mapped.delete(args[2])
+      return api.clEnqueueUnmapMemObject(...args)
+    }
+  }
+}
+
 /** A driver with that check, which counts the rectangles. */
 export class WholeSlices {
   rectangles = 0
@@ -242,7 +332,14 @@ const fewer: Bends = (api) => ({
 
 /** All of them in one. */
 export const strict: Bends = (api) =>
-  [fewer, new WholeSlices().bends, new Uncounted().bends, firstLayers, wholesAlone, lateReads].reduce<Partial<Api>>(
-    (bent, bends) => ({ ...bent, ...bends({ ...api, ...bent }) }),
-    {}
-  )
+  [
+    withSubBuffers,
+    fewer,
+    new WholeSlices().bends,
+    new Uncounted().bends,
+    firstLayers,
+    wholesAlone,
+    partsApart,
+    lateReads
+  ]
+    .reduce<Partial<Api>>((bent, bends) => ({ ...bent, ...bends({ ...api, ...bent }) }), {})

@@ -31,8 +31,8 @@ const counting = <A, E, R>(work: Effect.Effect<A, E, R>) =>
 
 /** The driver objects that are neither for commands nor for memory. */
 const objectsOfKernels = DeviceContext.useSync(({ driverObjects }) => {
-  const { buffer = 0, event = 0, staging = 0 } = driverObjects.liveByKind
-  return driverObjects.live - buffer - event - staging
+  const { buffer = 0, event = 0, part = 0, staging = 0 } = driverObjects.liveByKind
+  return driverObjects.live - buffer - event - part - staging
 })
 
 export const tests: ReadonlyArray<ConformanceTest> = [

@@ -61,14 +61,16 @@ const nextOwner = <Lease>(tenancy: Tenancy<Lease>, ending: Ending, scope: Scope.
   Effect.gen(function*() {
     const before = yield* tenancy.stats
     yield* Scope.close(scope, Exit.void)
+    // In a slab the lease may have had neighbours: then it is not freed, and the next owner gets its bytes or others.
+    const isAlone = (yield* tenancy.stats).fragmentedBytes === 0
     if (ending === "freed") {
       yield* tenancy.freeHeld
-      Expect.isTrue("its block is freed", (yield* tenancy.stats).driverFrees > before.driverFrees)
+      Expect.isTrue("its block is freed", !isAlone || (yield* tenancy.stats).driverFrees > before.driverFrees)
     }
     const next = yield* tenancy.allocate
     // A freed block may reach the next owner too: the driver may reuse its memory, and an allocator may return it
     // again.
-    if (ending === "recycled") {
+    if (ending === "recycled" && isAlone) {
       Expect.equal("the pool gives its held block to the next owner", tenancy.blockOf(next) === block, true)
     }
     yield* tenancy.write(next, othersByte)
