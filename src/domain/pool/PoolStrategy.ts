@@ -9,6 +9,7 @@ import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
 import { type BlockCore, PoolCore } from "./PoolCore.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
+import { ownQueue, type ReusePolicy } from "./ReusePolicy.ts"
 
 /**
  * A way to keep free memory, for the option `strategy` of a pool. Without one a pool keeps blocks.
@@ -68,6 +69,11 @@ export interface ArenaOptions {
   readonly growth?: number | undefined
   /** Chunks have multiples of so many bytes: a power of two. Default: 256, or the device's alignment if that is larger. */
   readonly unitBytes?: number | undefined
+  /**
+   * How far a request may borrow: it takes a part of a slab without leases only if that has at most `1 + borrow` times the bytes
+   * of the slab that would be made for it. A number above 0, or `Infinity`. Default: 1.
+   */
+  readonly borrow?: number | undefined
 }
 
 /**
@@ -107,13 +113,13 @@ export interface ArenaOptions {
  */
 export const arena = (options: ArenaOptions = {}): PoolStrategy => {
   const checked = attempt(() => checkedOptions("PoolStrategy.arena", options))
-  const { growth = 1 / 32, slabBytes, unitBytes = 256 } = isGpuError(checked) ? {} : checked
+  const { borrow = 1, growth = 1 / 32, slabBytes, unitBytes = 256 } = isGpuError(checked) ? {} : checked
   return {
     name: "arena",
     splits: true,
     // Alignments are powers of two.
     core: (coreOptions, { alignment, part, splits }) =>
-      new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, unit: Math.max(unitBytes, alignment) }),
+      new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, borrow, unit: Math.max(unitBytes, alignment) }),
     problem: isGpuError(checked) ? checked : undefined
   }
 }
@@ -122,7 +128,7 @@ export const arena = (options: ArenaOptions = {}): PoolStrategy => {
 const leastBytes = 16
 
 const checkedOptions = (operation: string, options: ArenaOptions): ArenaOptions => {
-  const { growth = 0, slabBytes = leastBytes, unitBytes = leastBytes } = options
+  const { borrow = 1, growth = 0, slabBytes = leastBytes, unitBytes = leastBytes } = options
   for (const [name, bytes] of Object.entries({ slabBytes, unitBytes })) {
     if (bytes >= leastBytes && bytes <= 2 ** 40 && Number.isInteger(Math.log2(bytes))) continue
     throw invalidRequest(
@@ -131,6 +137,58 @@ const checkedOptions = (operation: string, options: ArenaOptions): ArenaOptions 
       "Pass a power of two in bytes, or leave it out."
     )
   }
-  if (growth >= 0 && growth <= 1) return options
-  throw invalidRequest(operation, `growth ${formatted(growth)} is no share`, "Pass a number from 0 to 1.")
+  if (!(growth >= 0 && growth <= 1)) {
+    throw invalidRequest(operation, `growth ${formatted(growth)} is no share`, "Pass a number from 0 to 1.")
+  }
+  if (borrow > 0) return options
+  throw invalidRequest(
+    operation,
+    `borrow ${formatted(borrow)} is no number above 0`,
+    "Pass 1, or Infinity for any slab."
+  )
+}
+
+/**
+ * The options of a pool that keeps memory as CuPy's `MemoryPool` does.
+ *
+ * **Details**
+ *
+ * - Sizes are rounded up to 512 bytes, and the driver is asked for just these. What has come back is split for smaller requests,
+ *   however large it is, and merges again.
+ * - Each queue has its own memory (`ReusePolicy.ownQueue`).
+ * - All is kept, until `freeHeld` or a request beyond the limit frees what is whole again.
+ * - A chunk beside a lease goes first, and one of at most 1/32 more than the request is as good as the best; CuPy takes the best.
+ *
+ * A program whose sizes grow does better with {@link arena}: here it keeps every size that it has ever asked for.
+ *
+ * **Example** (One allocation, split in two)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolStrategy } from "effect-gpu-pool/allocators"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const split = Effect.gen(function*() {
+ *   yield* BufferPool.use(2048, () => Effect.void)
+ *   yield* BufferPool.allocate(1024)
+ *   yield* BufferPool.allocate(1000)
+ *   return (yield* BufferPool.stats).driverAllocations
+ * }).pipe(Effect.scoped)
+ * const gpu = BufferPool.layer(PoolStrategy.cupyOptions).pipe(Layer.provideMerge(Host.layer()))
+ * await Effect.runPromise(Effect.provide(split, gpu)) // => 1
+ * ```
+ *
+ * @see cupy.cuda.MemoryPool
+ * @category strategies
+ * @since 0.1.0
+ */
+export const cupyOptions: {
+  readonly strategy: PoolStrategy
+  readonly reuse: ReusePolicy
+  readonly maxHeldBytes: number
+} = {
+  strategy: arena({ unitBytes: 512, slabBytes: 512, growth: 0, borrow: Infinity }),
+  reuse: ownQueue,
+  maxHeldBytes: Infinity
 }

@@ -35,6 +35,8 @@ export interface ArenaCoreOptions<A, F = number> extends PoolCoreOptions {
   readonly slabBytes?: number | undefined
   /** The share of the managed bytes that a new slab has at least. Default: 0. */
   readonly growth?: number | undefined
+  /** How far requests borrow from slabs without leases: see `SizePolicy`. Default: 1. */
+  readonly borrow?: number | undefined
   /** The memory of some bytes of a slab. */
   readonly part: (slab: A, begin: number, bytes: number) => A
   /** Whether the blocks of a family may be split; those of others are kept as by a `PoolCore`. Default: all. */
@@ -84,7 +86,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   reservedBytes = 0
 
   readonly unit: number
-  /** A slab for each request that is no larger. A slab of up to twice its bytes serves a larger one. */
+  /** A slab for each request that is no larger. */
   readonly slabs: Slabs
 
   /** Keeps the slabs: active ones have leases, held ones have none. Blocks of families that are not split are its own. */
@@ -111,7 +113,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     this.#outgrown = outgrown && new SpareSlabs(outgrown)
     this.unit = options.unit
     const blockSize = (request: number): number => Math.max(this.#slabBytes, request)
-    this.slabs = { unit: this.unit, sizePolicy: { name: "arena", borrow: 1, blockSize } }
+    this.slabs = { unit: this.unit, sizePolicy: { name: "arena", borrow: options.borrow ?? 1, blockSize } }
     this.#given = options.slabBytes
     this.#growth = options.growth ?? 0
     this.#resize()
@@ -296,7 +298,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
       ? undefined
       : arena.findAccepted(
         units,
-        this.#isSmall(request),
+        this.#isSmall(units),
         (one) => accepts(this.#valueOf(one, units)),
         among
       )
@@ -458,8 +460,8 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return Math.ceil(bytes / this.unit)
   }
 
-  #isSmall(request: number): boolean {
-    return request < this.#slabBytes * smallShare
+  #isSmall(units: number): boolean {
+    return units * this.unit < this.#slabBytes * smallShare
   }
 
   /** The arena of a family, which is made when it is first asked for; `undefined` if the family is not split. */
@@ -490,7 +492,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   #acquirePart(arena: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
     const units = this.#unitsOf(request)
     const least = units * this.unit
-    const chunk = units > mostUnits || most <= least ? undefined : arena.find(units, this.#isSmall(request))
+    const chunk = units > mostUnits || most <= least ? undefined : arena.find(units, this.#isSmall(units))
     return chunk === undefined
       ? this.#leaseSlab(this.#slabs.acquire(arena.family, least, least, most), request)
       : this.#leaseFree(chunk, units, request)
@@ -520,7 +522,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   /** Leases the first units of a chunk that is in no index. The rest stays free. */
   #lease(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
     const { slab } = chunk
-    if (slab.leases === 0) this.#open(slab, units, request)
+    if (slab.leases === 0) this.#open(slab, units)
     slab.leases++
     if (chunk.units > units) this.#split(chunk, units)
     chunk.value = this.#valueOf(chunk, units)
@@ -531,8 +533,8 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   }
 
   /** A slab gets its first lease. */
-  #open(slab: Slab<A, F>, units: number, request: number): void {
-    slab.free = this.#isSmall(request) ? slab.arena.ofSmall : slab.arena.ofLarge
+  #open(slab: Slab<A, F>, units: number): void {
+    slab.free = this.#isSmall(units) ? slab.arena.ofSmall : slab.arena.ofLarge
     const { chunk, chunk: { after } } = slab
     if (after === undefined) return
     if (chunk.units === units) this.#addFree(after)
