@@ -41,11 +41,26 @@ const mutants: ReadonlyArray<Mutant> = [
   ...mutantsOf("src/domain/pool/PoolCore.ts", ["test/domain/PoolCore.limits.test.ts"], [
     ["if (bytes > this.availableBytes()) return false", "if (bytes > this.availableBytes() + 1) return false"]
   ]),
+  ...mutantsOf("src/domain/pool/arena/ArenaCore.ts", ["test/domain/ArenaCore.test.ts"], [
+    // A merge that leaves the neighbour before, a split without the rest, and free chunks that an eviction is to free.
+    [
+      `if (before === undefined || before.state !== "held") return chunk`,
+      `if (before?.state !== "held" || after !== undefined) return chunk`
+    ],
+    [
+      "chunk.begin + units * this.unit, chunk.units - units",
+      "chunk.begin + units * this.unit, chunk.units - units - 1"
+    ],
+    [
+      "get evictableBytes(): number {\n    return this.#slabs.heldBytes",
+      "get evictableBytes(): number {\n    return this.heldBytes"
+    ]
+  ]),
   ...mutantsOf("src/domain/pool/machine/MemoryAccount.ts", ["test/services/BufferPool.deferred.test.ts"], [
-    ["if (!block.value.recyclable) this.core.discard(block)\n    else if", "if"]
+    ["block.value.recyclable ? core.release(block) : core.discard(block)", "core.release(block)"]
   ]),
   ...mutantsOf("src/domain/pool/machine/MemoryAccount.ts", ["test/domain/PoolMachine.test.ts"], [
-    [`this.free(block, "notKept")`, "this.core.freed(block)"]
+    [`this.free(gone, "notKept")`, "core.freed(gone)"]
   ]),
   ...mutantsOf("src/domain/pool/machine/Charge.ts", ["test/domain/PoolMachine.test.ts"], [
     ["budget.charge(-this.#cost(budget, this.bytes))", "budget.charge(0)"]
