@@ -2,7 +2,7 @@
  * Computes a pool's blocks, counters and ended requests from its events. Explored schedules check it after each event,
  * for which an assertion library is too slow.
  */
-import { BlockLedger, type LedgerBlock } from "../../packages/observability/src/recording/BlockLedger.ts"
+import { BlockLedger, leasesOf, type LedgerBlock } from "../../packages/observability/src/recording/BlockLedger.ts"
 import * as Expect from "../../packages/testing/src/Expect.ts"
 import type { PoolEvent } from "../../src/domain/pool/PoolEvent.ts"
 import type { PoolStats } from "../../src/domain/pool/PoolStats.ts"
@@ -31,13 +31,13 @@ class Open {
 const expected = (event: PoolEvent): ReadonlyArray<string> => {
   switch (event._tag) {
     case "Leased": {
-      const leased = `${event.size} of ${event.capacity} B are leased`
+      const leased = `${event.size} of ${event.partBytes ?? event.capacity} B are leased`
       return event.from === "driver" ? [`${event.capacity} B begin`, leased] : [leased]
     }
     case "Kept":
       return [`${event.capacity} B begin`]
     case "Released":
-      return [`${event.size} of ${event.capacity} B are released`]
+      return [`${event.size} of ${event.partBytes ?? event.capacity} B are released`]
     case "Freed":
       return [`${event.capacity} B end`]
     default:
@@ -45,13 +45,24 @@ const expected = (event: PoolEvent): ReadonlyArray<string> => {
   }
 }
 
+/** How many pieces of a block are free: between its leases, and beside them. */
+const pieces = (block: LedgerBlock): number => {
+  let free = 0
+  let end = 0
+  for (const { bytes, offset } of [...leasesOf(block)].sort((one, other) => one.offset - other.offset)) {
+    if (offset > end) free++
+    end = offset + bytes
+  }
+  return end < block.capacity ? free + 1 : free
+}
+
 export class Ledger {
   /** The blocks and leases that began or ended since the last check. */
   readonly #told: Array<string> = []
   readonly #blocks = new BlockLedger({ blocks: [] }, {
     begins: ({ capacity }) => void this.#told.push(`${capacity} B begin`),
-    leased: ({ capacity, size }) => void this.#told.push(`${size} of ${capacity} B are leased`),
-    released: ({ capacity, size }) => void this.#told.push(`${size} of ${capacity} B are released`),
+    leased: ({ bytes, size }) => void this.#told.push(`${size} of ${bytes} B are leased`),
+    released: ({ bytes, size }) => void this.#told.push(`${size} of ${bytes} B are released`),
     ends: ({ capacity }) => void this.#told.push(`${capacity} B end`)
   })
   readonly asking = new Open()
@@ -111,12 +122,14 @@ export class Ledger {
   get stats(): Partial<PoolStats> {
     const { blocks, borrows, driverAllocations, driverFrees, hits, misses } = this
     const { activeBytes, heldBytes, managedBytes } = this.#blocks.bytes
-    const activeBlocks = blocks.filter(({ lease }) => lease !== -1).length
+    const sum = (of: (block: LedgerBlock) => number) => blocks.reduce((total, block) => total + of(block), 0)
     return {
-      activeBlocks,
+      activeBlocks: sum((block) => [...leasesOf(block)].length),
       activeBytes,
-      heldBlocks: blocks.length - activeBlocks,
+      heldBlocks: sum(pieces),
       heldBytes,
+      fragmentedBytes: sum(({ capacity, leasedBytes }) => leasedBytes > 0 ? capacity - leasedBytes : 0),
+      managedBlocks: blocks.length,
       managedBytes,
       hits,
       borrows,

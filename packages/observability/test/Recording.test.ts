@@ -386,8 +386,16 @@ describe("a file", () => {
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
         [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
         [
-          changedLease(lines[leased]!.replace(/,64\]$/, ",-7]")),
+          changedLease(lines[leased]!.replace(/,64,0,0\]$/, ",-7,0,0]")),
           `line ${leased + 1}: its capacity -7 is no whole number of bytes`
+        ],
+        [
+          changedLease(lines[leased]!.replace(/,64,0,0\]$/, ",64,32,48]")),
+          `line ${leased + 1}: its part ends at 80 of 64 B`
+        ],
+        [
+          changedLease(lines[leased]!.replace(/,64,0,0\]$/, ",64,32,0]")),
+          `line ${leased + 1}: its offset 32 is that of a part without bytes`
         ],
         [changed(1, lines[0]!.replace(/"length":\d+/, `"length":-1`)), "line 1: it is no header of version 1"],
         [lines.slice(0, 3).join("\n") + lines.slice(3).join(","), "line 3: it is no array"],

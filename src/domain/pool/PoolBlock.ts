@@ -44,6 +44,8 @@ export interface PoolBlock<A, F = number> {
   readonly bin: PoolBin<F> | undefined
   /** The block that the driver gets back when this one is freed: itself, or for a part of a slab the slab. */
   readonly whole: PoolBlock<A, F>
+  /** Its first byte in that block. */
+  readonly begin: number
   /** The bytes that its present lease asked for; 0 while it is not active. */
   readonly request: number
   readonly state: BlockState
@@ -81,6 +83,10 @@ export class Block<A, F> implements PoolBlock<A, F> {
 
   get whole(): this {
     return this
+  }
+
+  get begin(): number {
+    return 0
   }
 }
 

@@ -45,7 +45,15 @@ export interface Slabs {
  * @category models
  * @since 0.1.0
  */
-export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>>
+export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>> & {
+  /** Of a core that splits blocks: makes one with leases of these parts, see `ArenaCore`. */
+  addParts?(
+    family: F,
+    blockSize: number,
+    value: A,
+    parts: ReadonlyArray<{ readonly begin: number; readonly bytes: number; readonly request: number }>
+  ): ReadonlyArray<PoolBlock<A, F>>
+}
 
 /**
  * Free lists and byte ledger of one pool, generic in what the driver makes (`A`) and in what tells families of

@@ -55,6 +55,20 @@ export interface OfRequest extends Happened {
 }
 
 /**
+ * Which part of its block a lease has, in a pool that splits blocks. Both members are there or neither: a lease without them has its
+ * whole block. What no lease has is free.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OfPart {
+  /** The first byte of the part in the block. */
+  readonly offset?: number | undefined
+  /** The bytes of the part. */
+  readonly partBytes?: number | undefined
+}
+
+/**
  * The driver is asked for a block. `Leased`, `Kept` or `Refused` of the same request says what became of it.
  *
  * @category models
@@ -67,15 +81,15 @@ export interface DriverAsked extends OfRequest {
 }
 
 /**
- * A request got a lease: of a held block (a hit), of a larger one (a borrow), or of a new one (a miss).
+ * A request got a lease: of a held block or a part of one (a hit), of a larger one (a borrow), or of a new one (a miss).
  *
  * @category models
  * @since 0.1.0
  */
-export interface Leased extends OfRequest {
+export interface Leased extends OfRequest, OfPart {
   readonly _tag: "Leased"
   readonly from: "held" | "borrowed" | "driver"
-  /** A number for the block, the same as long as it exists. */
+  /** A number for the block, the same from its driver call until `Freed`. A pool that splits slabs has a block for each slab. */
   readonly block: number
   /** The bytes of the block. */
   readonly capacity: number
@@ -94,12 +108,12 @@ export interface Kept extends OfRequest {
 }
 
 /**
- * A lease has ended. Its block is held now, unless `Freed` follows.
+ * A lease has ended. Its block, or its part of that, is held now, unless `Freed` follows.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Released extends Happened {
+export interface Released extends Happened, OfPart {
   readonly _tag: "Released"
   readonly pool: string
   readonly block: number

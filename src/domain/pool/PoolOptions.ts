@@ -6,10 +6,11 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 import { attempt, valid } from "../arguments/ArgumentProblem.ts"
+import { formatted } from "../arguments/Format.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
 import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
-import { type GpuError, isGpuError } from "../GpuError.ts"
+import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import type * as EvictionPolicy from "./EvictionPolicy.ts"
 import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { WaitPolicy } from "./machine/Request.ts"
@@ -125,6 +126,23 @@ export const PoolLimit = Schema.Struct({
   maxBytes: MemoryLimit.amount,
   maxFraction: MemoryLimit.fraction
 })
+
+/**
+ * What is wrong with a strategy that a program passes.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export const strategyProblem = (operation: string, name: string, strategy: unknown): GpuError | undefined => {
+  const { core, problem } = (strategy ?? {}) as Partial<PoolStrategy>
+  return typeof core === "function"
+    ? problem
+    : invalidRequest(
+      operation,
+      `${name} ${formatted(strategy)} is no PoolStrategy`,
+      "Pass PoolStrategy.arena() or PoolStrategy.blocks."
+    )
+}
 
 const evictionOrder = Schema.Literals(["byNeed", "largestFirst", "oldestFirst", "leastRecentlyUsed"])
 

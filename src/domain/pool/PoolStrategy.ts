@@ -22,6 +22,8 @@ export interface PoolStrategy {
   readonly name: string
   /** Whether it splits buffers. */
   readonly splits: boolean
+  /** The options of an arena. A recording has them, and a replay makes the arena of them again. */
+  readonly arena?: ArenaOptions | undefined
   /** Makes the core of a memory. */
   readonly core: <A, F>(options: PoolCoreOptions, memory: SplitMemory<A, F>) => BlockCore<A, F>
   /** What is wrong with the arguments that it was made of. Pools with such a strategy fail with it. */
@@ -117,6 +119,7 @@ export const arena = (options: ArenaOptions = {}): PoolStrategy => {
   return {
     name: "arena",
     splits: true,
+    arena: { slabBytes, growth, unitBytes },
     // Alignments are powers of two.
     core: (coreOptions, { alignment, part, splits }) =>
       new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, borrow, unit: Math.max(unitBytes, alignment) }),

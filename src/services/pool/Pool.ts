@@ -10,7 +10,6 @@ import * as Scheduler from "effect/Scheduler"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { attempt, valid } from "../../domain/arguments/ArgumentProblem.ts"
-import { formatted } from "../../domain/arguments/Format.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -29,6 +28,7 @@ import {
   PoolLimit,
   type PoolOptions,
   type ReserveOptions,
+  strategyProblem,
   waitPolicyOf
 } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
@@ -156,15 +156,9 @@ const coreOf = (
   strategy: PoolStrategy,
   { info, partUnsafe }: DeviceContext["Service"]
 ): PoolParts["core"] | GpuError => {
-  const { core, name, problem, splits } = strategy
+  const { core, name, splits } = strategy
+  const problem = strategyProblem("BufferPool.layer", "strategy", strategy)
   if (problem !== undefined) return problem
-  if (typeof core !== "function") {
-    return invalidRequest(
-      "BufferPool.layer",
-      `strategy ${formatted(strategy)} is no PoolStrategy`,
-      "Pass PoolStrategy.arena() or PoolStrategy.blocks, or leave it out."
-    )
-  }
   if (splits && partUnsafe === undefined) {
     return unsupported(
       "BufferPool.layer",

@@ -176,7 +176,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const lease = this.leases.grant(source, list, block as Block<V>, size, wanted, label)
     CallSite.note(lease, options?.callSite)
     const events = pool.leaseEvents
-    if (events !== undefined) this.#tellHit(events, lease, block.capacity === blockSize, options)
+    if (events !== undefined) this.#tellHit(events, lease, source.splits || block.capacity === blockSize, options)
     return lease
   }
 

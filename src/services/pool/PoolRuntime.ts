@@ -239,7 +239,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
 
   acquireForQueue({ family, maker, size }: LeaseRequest, blockSize: number, most: number): Block | undefined {
     const block = this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
-    this.#publisher?.found?.("acquired", block?.number ?? 0)
+    this.#publisher?.found?.("acquired", block?.whole.number ?? 0, block?.begin)
     return block
   }
 

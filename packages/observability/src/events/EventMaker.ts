@@ -8,7 +8,7 @@ import type { ObservedMemory } from "effect-gpu-pool/EventHub"
 import { ofSections } from "effect-gpu-pool/ExclusiveSections"
 import type { Lease } from "effect-gpu-pool/Lease"
 import type { PoolBlock } from "effect-gpu-pool/PoolCore"
-import type { FreeReason, GaveUp, Happened, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import type { FreeReason, GaveUp, Happened, Leased, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
 import { type Family, numberOf, type Request, type RequestSource, type WaitPolicy } from "effect-gpu-pool/Request"
 import type { ChargedBudget, Origin } from "effect-gpu-pool/Reservation"
@@ -58,8 +58,7 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
   }
 
   leased(request: R, block: EventBlock, from: Origin): void {
-    const { capacity } = block
-    this.emit({ _tag: "Leased", ...this.factsOf(request), from, block: block.number, capacity }, request)
+    this.emit({ _tag: "Leased", ...this.factsOf(request), from, ...placeOf(block) }, request)
   }
 
   kept(request: R, block: EventBlock): void {
@@ -68,9 +67,8 @@ export abstract class EventMaker<R extends Request> implements PoolObserver<Even
 
   released(lease: Pick<Lease, "label" | "size">, block: EventBlock, why: Released["why"]): void {
     const { label, size } = lease
-    const { capacity, number } = block
     const callSite = CallSite.of(lease)
-    this.emit({ _tag: "Released", pool: poolOf(block), block: number, size, capacity, label, callSite, why })
+    this.emit({ _tag: "Released", pool: poolOf(block), ...placeOf(block), size, label, callSite, why })
   }
 
   freed(block: EventBlock, why: FreeReason): void {
@@ -233,7 +231,15 @@ const bit = (holds: boolean, value: number): number => holds ? value : 0
 /** The facts of a request that can change while it is open. */
 const howNow = (request: Request): number => bit(request.inHandler, inHandler) + bit(request.owner.closed, ownerClosed)
 
-export const poolOf = ({ value }: EventBlock): string => value.pooledBy?.service ?? "pool"
+export const poolOf = ({ whole }: EventBlock): string => whole.value.pooledBy?.service ?? "pool"
+
+/** How events say which block a lease has, or which part of one: a part has no number that lasts, and its block has one. */
+export const placeOf = (
+  { begin, capacity, whole }: Pick<EventBlock, "begin" | "capacity" | "whole">
+): Pick<Leased, "block" | "capacity" | "offset" | "partBytes"> => {
+  const block = { block: whole.number, capacity: whole.capacity }
+  return capacity === whole.capacity ? block : { ...block, offset: begin, partBytes: capacity }
+}
 
 /** How long a request may wait in a queue, in milliseconds. */
 export const longestWait = ({ onExhausted, waitAtMost }: WaitPolicy): number => onExhausted === "fail" ? 0 : waitAtMost

@@ -48,10 +48,10 @@ export class InputRecorder {
   }
 
   /** Records what the machine has read from outside of itself. */
-  found(what: Input["what"], value: number): void {
+  found(what: Input["what"], value: number, value2 = 0): void {
     // Others have acted within the machine's current step.
     if (what === "done") this.note()
-    this.#writer.input(what, undefined, { value })
+    this.#writer.input(what, undefined, { value, value2 })
   }
 
   /** Records what has changed outside of the memory since the last input. */

@@ -12,7 +12,7 @@ import { QueueDriver } from "effect-gpu-pool/QueueDriver"
 import type { WaitPolicy } from "effect-gpu-pool/Request"
 import type { Origin } from "effect-gpu-pool/Reservation"
 import * as Context from "effect/Context"
-import { EventMaker, longestWait } from "./EventMaker.ts"
+import { EventMaker, longestWait, placeOf } from "./EventMaker.ts"
 
 export class PoolPublisher extends EventMaker<LeaseRequest> implements Publisher {
   /** The queue of each request at its first event: its fiber may later use another one. */
@@ -43,8 +43,7 @@ export class PoolPublisher extends EventMaker<LeaseRequest> implements Publisher
       waitAtMost: longestWait(waitPolicy),
       under: undefined,
       from,
-      block: block.number,
-      capacity: block.capacity
+      ...placeOf(block)
     })
   }
 }

@@ -7,12 +7,12 @@
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Stream from "effect/Stream"
 import { AddressSpace } from "../AddressSpace.ts"
-import type { LedgerBlock } from "../recording/BlockLedger.ts"
+import type { LedgerLease } from "../recording/BlockLedger.ts"
 
 /** The address of the first block; not 0, which readers would take for a null pointer. */
 const first = 0x1000
 
-type Block = Pick<LedgerBlock, "place" | "capacity">
+type Block = Pick<LedgerLease, "place" | "capacity">
 
 export class Addresses {
   readonly #operation: string

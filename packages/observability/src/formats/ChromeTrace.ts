@@ -7,7 +7,7 @@
 import type { OfRequest, PoolEvent } from "effect-gpu-pool/PoolEvent"
 import type * as Stream from "effect/Stream"
 import { isTooLarge } from "../events/Failure.ts"
-import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
+import { BlockLedger, type LedgerLease } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
 import { jsonOf, TextBuffer, textOf } from "./TextOutput.ts"
@@ -95,8 +95,8 @@ class Writer {
         this.#hasChanged = true
         this.#process(memory, undefined, "")
       },
-      leased: (block) => this.#lease("b", block),
-      released: (block) => this.#lease("e", block),
+      leased: (lease) => this.#lease("b", lease),
+      released: (lease) => this.#lease("e", lease),
       ends: () => {
         this.#hasChanged = true
       }
@@ -122,10 +122,18 @@ class Writer {
     return thread
   }
 
-  #lease(phase: "b" | "e", { block, callSite, capacity, label, lease, memory, pool, queue, size }: LedgerBlock): void {
+  #lease(phase: "b" | "e", of: LedgerLease): void {
+    const { block, bytes, callSite, capacity, label, lease, memory, offset, pool, queue, size } = of
     this.#hasChanged = true
     const slice: Open = { category: "lease", name: nameOf(label, "lease"), id: lease + 1 }
-    const args = phase === "e" ? {} : { size, capacity, block, "call site": callSite, queue }
+    const args = phase === "e" ? {} : {
+      size,
+      capacity,
+      block,
+      ...bytes < capacity && { offset, "part, bytes": bytes },
+      "call site": callSite,
+      queue
+    }
     this.#slice(phase, slice, this.#at, memory, this.#thread(memory, pool), args)
   }
 

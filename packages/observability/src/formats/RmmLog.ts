@@ -8,7 +8,7 @@ import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import { isFailure } from "../events/Failure.ts"
-import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
+import { BlockLedger, type LedgerLease } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
 import { Texts } from "../recording/Texts.ts"
@@ -213,8 +213,8 @@ class Writer {
   #at = 0
   readonly #text = new TextBuffer()
 
-  #pointer(block: LedgerBlock): string {
-    return `0x${this.#addresses.of(block).toString(16)}`
+  #pointer(lease: LedgerLease): string {
+    return `0x${(this.#addresses.of(lease) + lease.offset).toString(16)}`
   }
 
   *of(recording: Recording): Generator<string> {
@@ -222,8 +222,8 @@ class Writer {
     this.#at = startOf(recording)
     // RMM cannot say that a lease existed before its log, so the lease is allocated at the log's beginning.
     const ledger = new BlockLedger(recording, {
-      leased: (block) => this.#row("allocate", this.#pointer(block), block.memory, block),
-      released: (block) => this.#row("free", this.#pointer(block), block.memory, block),
+      leased: (lease) => this.#row("allocate", this.#pointer(lease), lease.memory, lease),
+      released: (lease) => this.#row("free", this.#pointer(lease), lease.memory, lease),
       ends: (block) => this.#addresses.end(block)
     })
     for (const event of eventsOf(recording)) {
@@ -235,7 +235,7 @@ class Writer {
     yield this.#text.take()
   }
 
-  #row(action: string, pointer: string, thread: number, { queue, size }: Pick<LedgerBlock, "size" | "queue">): void {
+  #row(action: string, pointer: string, thread: number, { queue, size }: Pick<LedgerLease, "size" | "queue">): void {
     this.#text.add(`${thread},${timeOfDay(this.#at)},${action},${pointer},${size},${this.#streams.of(queue)}\n`)
   }
 }
@@ -243,7 +243,7 @@ class Writer {
 /**
  * A recording as a log of RMM's `logging_resource_adaptor`, in pieces: `allocate` for each lease, `free` for its end, `allocate failure`
  * for each request that ran out or was larger than a limit. RMM's own replay reads it. The thread is the number of the memory; a queue
- * keeps its name if that is a number, and otherwise gets a number; the address identifies the block. Leases from before the first event
+ * keeps its name if that is a number, and otherwise gets a number; the address identifies the block, or the part of one. Leases from before the first event
  * are allocated at its time. Labels, call sites, waits, held blocks and the date are lost.
  *
  * The stream fails with InvalidRequest where the blocks have more bytes than there are addresses (8 PiB).

@@ -9,7 +9,7 @@ import type { RanOut } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import { isFailure, type TooLarge } from "../events/Failure.ts"
-import { BlockLedger, type LedgerBlock } from "../recording/BlockLedger.ts"
+import { BlockLedger, leasesOf, type LedgerBlock, type LedgerLease } from "../recording/BlockLedger.ts"
 import { events as eventsOf, type RecordedMemory, type Recording } from "../recording/Recording.ts"
 import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
@@ -268,10 +268,10 @@ class DeviceWriter {
     const blocks = snapshot.recording.blocks.filter(({ memory }) => this.#has(memory))
     this.#ledger = new BlockLedger({ blocks }, {
       begins: (block) => this.#entry("segment_alloc", block, block.capacity, block),
-      leased: (block) => this.#entry("alloc", block, block.size, block),
-      released: (block) => {
-        this.#entry("free_requested", block, block.size, block)
-        this.#entry("free_completed", block, block.size, block)
+      leased: (lease) => this.#entry("alloc", lease, lease.size, lease),
+      released: (lease) => {
+        this.#entry("free_requested", lease, lease.size, lease)
+        this.#entry("free_completed", lease, lease.size, lease)
       },
       ends: (block) => {
         this.#entry("segment_free", block, block.capacity, unasked(block))
@@ -297,33 +297,46 @@ class DeviceWriter {
 
   *segments(): Generator<string> {
     for (const block of this.#ledger.blocks()) {
-      const { capacity } = block
-      const isHeld = block.lease === -1
-      const asked = isHeld ? unasked(block) : block
-      const requested_size = isHeld ? 0 : block.size
-      const address = this.#addresses.of(block)
-      const active = isHeld ? 0 : capacity
+      const { capacity, leasedBytes } = block
+      const leases = Array.from(leasesOf(block)).sort((one, other) => one.offset - other.offset)
       yield jsonOf({
         device: this.#device,
-        address,
+        address: this.#addresses.of(block),
         total_size: capacity,
-        allocated_size: active,
-        active_size: active,
-        requested_size,
-        stream: this.#snapshot.queues.placeOf(asked.queue),
+        allocated_size: leasedBytes,
+        active_size: leasedBytes,
+        requested_size: leases.reduce((sum, { size }) => sum + size, 0),
+        stream: this.#snapshot.queues.placeOf(leases[0]?.queue),
         segment_type: "large",
         segment_pool_id: [0, 0],
         is_expandable: false,
         frames: [],
-        blocks: [{
-          address,
-          size: capacity,
-          requested_size,
-          state: isHeld ? "inactive" : "active_allocated",
-          ...this.#snapshot.framesOf(asked)
-        }]
+        blocks: this.#pieces(block, leases)
       })
     }
+  }
+
+  /** The leases of a block, and what is free between them. */
+  #pieces(block: LedgerBlock, leases: ReadonlyArray<LedgerLease>): ReadonlyArray<object> {
+    const pieces: Array<object> = []
+    let next = 0
+    const add = (end: number, lease: LedgerLease | undefined): void => {
+      if (end === next) return
+      pieces.push({
+        address: this.#addresses.of(block) + next,
+        size: end - next,
+        requested_size: lease?.size ?? 0,
+        state: lease === undefined ? "inactive" : "active_allocated",
+        ...this.#snapshot.framesOf(lease ?? unasked(block))
+      })
+      next = end
+    }
+    for (const lease of leases) {
+      add(lease.offset, undefined)
+      add(lease.offset + lease.bytes, lease)
+    }
+    add(block.capacity, undefined)
+    return pieces
   }
 
   #has(memory: number): boolean {
@@ -337,8 +350,8 @@ class DeviceWriter {
     this.#entry("oom", undefined, event.size, event, { device_free: free })
   }
 
-  #entry(action: string, block: LedgerBlock | undefined, size: number, asked: Asked, more: object = {}): void {
-    const addr = block === undefined ? 0 : this.#addresses.of(block)
+  #entry(action: string, place: LedgerLease | undefined, size: number, asked: Asked, more: object = {}): void {
+    const addr = place === undefined ? 0 : this.#addresses.of(place) + place.offset
     const stream = this.#snapshot.queues.placeOf(asked.queue)
     const time_us = Math.round(this.#at * 1000)
     const entry = { action, addr, size, stream, time_us, ...more, ...this.#snapshot.framesOf(asked) }
@@ -370,7 +383,7 @@ function* writeSnapshot(recording: Recording): Generator<string> {
 
 /**
  * A recording as a snapshot of PyTorch's memory, JSON in pieces: drop the file on https://pytorch.org/memory_viz, which uploads
- * nothing. Each block is a segment, and its lease the one block in that: `segment_alloc` and `segment_free` when the driver makes
+ * nothing. Each block is a segment, and its leases the blocks in that: `segment_alloc` and `segment_free` when the driver makes
  * and frees it, `alloc`, `free_requested` and `free_completed` for the lease, `oom` for a request that ran out or was larger than a
  * limit. The call site is the frame, and the label its function and the `user_metadata`; queues become streams, and times microseconds.
  * Memories of one device share its trace.

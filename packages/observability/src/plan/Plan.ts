@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { checked } from "../Checked.ts"
-import { BlockLedger } from "../recording/BlockLedger.ts"
+import { BlockLedger, leasesOf } from "../recording/BlockLedger.ts"
 import { record, RecorderOptions } from "../recording/Recorder.ts"
 import { events, type Recording } from "../recording/Recording.ts"
 import { startOf } from "../recording/RecordingModel.ts"
@@ -118,7 +118,7 @@ const holdersAt = (activeBytes: number, recording: Recording): ReadonlyArray<Pla
   }
   const blocks = ledger.blocks()
   return holderGroups((add) => {
-    for (const { callSite, label, lease, size } of blocks) if (lease !== -1) add(label, callSite, size)
+    for (const block of blocks) for (const { callSite, label, size } of leasesOf(block)) add(label, callSite, size)
   }, Infinity)
 }
 

@@ -5,7 +5,7 @@
  */
 import * as CallSite from "effect-gpu-pool/CallSite"
 import type { Block, Lease } from "effect-gpu-pool/Lease"
-import type { Leased, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
+import type { Leased, OfPart, OfRequest, PoolEvent, Released } from "effect-gpu-pool/PoolEvent"
 import { columnCount, columns, type Field, kinds, placeOf } from "./EventShape.ts"
 import type { Asked, Input } from "./Inputs.ts"
 import { Texts } from "./Texts.ts"
@@ -25,7 +25,7 @@ interface Numbers {
 type Hit = Pick<Leased, "at" | "family" | "from" | "pool" | "queue" | "request" | "waitAtMost">
 
 type EventLease = Pick<Lease, "label" | "size">
-type EventBlock = Pick<Block, "capacity" | "number">
+type EventBlock = Pick<Block, "begin" | "capacity"> & { readonly whole: Pick<Block, "capacity" | "number"> }
 
 /** The longest time of a Date, in milliseconds before or after 1970. */
 const longestTime = 8.64e15
@@ -57,12 +57,14 @@ export class EventRow {
   }
 
   /** Sets what hits and the ends of leases have in common. */
-  #setLease(kind: number, pool: string, lease: EventLease, { capacity, number }: EventBlock): void {
+  #setLease(kind: number, pool: string, lease: EventLease, { begin, capacity, whole }: EventBlock): void {
     const { texts, values } = this
     this.kind = kind
     values[columns.pool] = texts.placeOf(pool)
-    values[columns.block] = number
-    values[columns.capacity] = capacity
+    values[columns.block] = whole.number
+    values[columns.capacity] = whole.capacity
+    values[columns.offset] = begin
+    values[columns.partBytes] = capacity === whole.capacity ? 0 : capacity
     values[columns.size] = lease.size
     values[columns.label] = texts.placeOf(lease.label)
     values[columns.callSite] = texts.placeOf(CallSite.of(lease))
@@ -111,7 +113,17 @@ export class EventRow {
       }
       if (column === columns.budgetNumber && !budgets.has(value)) return `there is no budget ${value} in the facts`
     }
-    return undefined
+    return this.#partProblem
+  }
+
+  get #partProblem(): string | undefined {
+    const { kind, values } = this
+    if (kind !== leased && kind !== released) return undefined
+    const offset = values[columns.offset]!
+    const bytes = values[columns.partBytes]!
+    const capacity = values[columns.capacity]!
+    if (bytes === 0) return offset === 0 ? undefined : `its offset ${offset} is that of a part without bytes`
+    return offset + bytes <= capacity ? undefined : `its part ends at ${offset + bytes} of ${capacity} B`
   }
 
   text(column: number): string | undefined {
@@ -125,11 +137,12 @@ export class EventRow {
 
   /** The event, or the input. */
   entry(names: ReadonlyMap<number, MemoryNames>): PoolEvent | Asked | Input {
-    const { isOfRequest, others, tag } = kinds[this.kind]!
+    const { isOfRequest, mayBeOfPart, others, tag } = kinds[this.kind]!
     const name = names.get(this.memory)
     if (this.kind === released) return this.#released(name)
     const event: Record<string, unknown> = isOfRequest ? this.#ofRequest(tag, name) : this.#happened(tag, name)
     for (const field of others) event[field.name] = this.#value(field)
+    if (mayBeOfPart && this.values[columns.partBytes] !== 0) Object.assign(event, this.#part)
     return event as unknown as PoolEvent | Asked | Input
   }
 
@@ -143,11 +156,16 @@ export class EventRow {
     }
   }
 
+  get #part(): Required<OfPart> {
+    const { values } = this
+    return { offset: values[columns.offset]!, partBytes: values[columns.partBytes]! }
+  }
+
   /** Nearly all events are of requests or ends of leases. These are object literals: adding members one by one takes three times as long. */
   #released(name: MemoryNames | undefined): Released {
     const { values } = this
     const { all } = this.texts
-    return {
+    const event: Released = {
       _tag: "Released",
       at: this.at,
       memory: name?.label,
@@ -161,6 +179,7 @@ export class EventRow {
       callSite: all[values[columns.callSite]!],
       why: all[values[columns.detail]!] as Released["why"]
     }
+    return values[columns.partBytes] === 0 ? event : { ...event, ...this.#part }
   }
 
   #ofRequest(tag: string, name: MemoryNames | undefined): Record<string, unknown> {

@@ -16,6 +16,8 @@ const columnNames = [
   "waitAtMost",
   "under",
   "budgetNumber",
+  "offset",
+  "partBytes",
   "pool",
   "family",
   "label",
@@ -65,7 +67,11 @@ const finite: Range = { name: "finite number", least: -Number.MAX_VALUE, most: N
 const yesOrNo: Range = { name: "yes or no", least: 0, most: 1, isWhole: true }
 
 const rangeOf = (column: Column): Range =>
-  column === "size" || column === "capacity" ? bytes : column === "waitAtMost" ? amount : count
+  column === "size" || column === "capacity" || column === "offset" || column === "partBytes"
+    ? bytes
+    : column === "waitAtMost"
+    ? amount
+    : count
 
 const field = (name: string, column: Column = name as Column, range: Range = rangeOf(column)): Field => ({
   name,
@@ -117,15 +123,18 @@ const ofRequest = [
 
 const block = [field("block"), field("capacity")]
 
+/** Both are 0 for a lease that has its whole block. */
+const part = [field("offset"), field("partBytes")]
+
 const asking: Record<Asking, true> = { ask: true, askOnce: true, made: true, tooLarge: true }
 
 type Tag = PoolEvent["_tag"] | Asked["_tag"] | Input["_tag"]
 
 const shapes: { readonly [T in Tag]: ReadonlyArray<Field> } = {
   DriverAsked: [...ofRequest, field("capacity")],
-  Leased: [...ofRequest, choice("from", from), ...block],
+  Leased: [...ofRequest, choice("from", from), ...block, ...part],
   Kept: [...ofRequest, ...block],
-  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), choice("why", ends)],
+  Released: [field("pool"), ...block, field("size"), field("label"), field("callSite"), choice("why", ends), ...part],
   Freed: [field("pool"), ...block, choice("why", frees)],
   Reclaimed: [],
   Refused: [...ofRequest, field("capacity"), field("why", "detail")],
@@ -181,9 +190,12 @@ export const kinds: ReadonlyArray<{
   /** Whether it has the members of events of requests, and which others. */
   readonly isOfRequest: boolean
   readonly others: ReadonlyArray<Field>
+  /** Whether it has those of a part of a block besides. */
+  readonly mayBeOfPart: boolean
 }> = Object.entries(shapes).map(([tag, fields]) => {
-  const others = fields.filter((field) => !ofRequest.includes(field))
-  return { tag, fields, isOfRequest: others.length + ofRequest.length === fields.length, others }
+  const others = fields.filter((field) => !ofRequest.includes(field) && !part.includes(field))
+  const isOfRequest = ofRequest.every((field) => fields.includes(field))
+  return { tag, fields, isOfRequest, others, mayBeOfPart: fields.includes(part[0]!) }
 })
 
 const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place]))

@@ -6,16 +6,30 @@
 import * as CallSite from "effect-gpu-pool/CallSite"
 import type { ObservedMemory } from "effect-gpu-pool/EventHub"
 import type { Block } from "effect-gpu-pool/Lease"
-import { poolOf } from "../events/EventMaker.ts"
+import { blocks, type PoolStrategy } from "effect-gpu-pool/PoolStrategy"
+import { placeOf as placeOfBlock, poolOf } from "../events/EventMaker.ts"
+import { ByPlace } from "./ByPlace.ts"
 import { type EventChunk, EventReader } from "./EventChunk.ts"
 import type { EventRow } from "./EventRow.ts"
 import { columns, placeOf } from "./EventShape.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordedMemory } from "./RecordingFacts.ts"
 import type { RingContent } from "./Ring.ts"
 
+/** A strategy, of which a memory's core has parts of multiples of `unit` bytes. */
+export const strategyFacts = (
+  strategy: PoolStrategy | undefined,
+  unit: number,
+  granularity: number | undefined
+): RecordedMemory["strategy"] => {
+  if (strategy === undefined || strategy === blocks) return undefined
+  const { arena, name } = strategy
+  if (arena === undefined) return { name }
+  return { name, unitBytes: unit, slabBytes: arena.slabBytes, growth: arena.growth, granularity }
+}
+
 /** A memory as it is now. */
 export const memoryFacts = ({ core, device, deviceInfo, number, settings }: ObservedMemory): RecordedMemory => {
-  const { eviction, idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis } = settings
+  const { eviction, idle, kind, label, maxHeldBytes, maxBypasses, reuse, deadlockTimeoutMillis, strategy } = settings
   return {
     number,
     label,
@@ -23,6 +37,7 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Obse
     kind,
     maxBytes: core.maxBytes,
     maxHeldBytes,
+    strategy: strategyFacts(strategy, core.slabs?.unit ?? 1, deviceInfo.limits.granularity),
     outgrown: core.outgrownSoFar,
     deviceBytes: deviceInfo.limits.memoryBytes,
     maxBufferSize: deviceInfo.limits.maxBufferSize,
@@ -34,25 +49,42 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Obse
   }
 }
 
+/** A lease, or a place in a block at which none began. */
+interface NotedLease extends NonNullable<RecordedBlock["lease"]> {
+  readonly block: number
+  readonly offset: number
+  /** 0 for a lease of the whole block. */
+  readonly partBytes: number
+  readonly isThere: boolean
+}
+
+/** Blocks by their numbers, null for one that did not exist; and their leases. */
+interface NotedBlocks {
+  readonly blocks: Map<number, RecordedBlock | null>
+  readonly leases: ByPlace<NotedLease>
+}
+
 /** The blocks of the memories that are open, as they are now. */
-const blocksNow = (memories: Iterable<ObservedMemory>): Map<number, RecordedBlock> => {
-  const blocks = new Map<number, RecordedBlock>()
+const blocksNow = (memories: Iterable<ObservedMemory>): NotedBlocks => {
+  const noted: NotedBlocks = { blocks: new Map(), leases: new ByPlace() }
   for (const { core, leases, number: memory } of memories) {
-    for (const block of core.held()) blocks.set(block.number, blockOf(memory, block))
+    for (const block of core.held()) noted.blocks.set(block.whole.number, blockOf(memory, block))
     for (const lease of leases.live()) {
       const { block, label, size } = lease
       if (block === undefined) continue
+      const { block: number, offset = 0, partBytes = 0 } = placeOfBlock(block)
+      noted.blocks.set(number, blockOf(memory, block))
       const callSite = CallSite.of(lease)
-      blocks.set(block.number, { ...blockOf(memory, block), lease: { size, label, callSite } })
+      noted.leases.set(number, offset, { block: number, offset, partBytes, size, label, callSite, isThere: true })
     }
   }
-  return blocks
+  return noted
 }
 
 const blockOf = (memory: number, block: Block): RecordedBlock => ({
   memory,
-  block: block.number,
-  capacity: block.capacity,
+  block: block.whole.number,
+  capacity: block.whole.capacity,
   pool: poolOf(block),
   family: block.bin === undefined ? undefined : String(block.bin.family),
   lease: undefined
@@ -64,44 +96,78 @@ const [leased, kept, released, freed] = (["Leased", "Kept", "Released", "Freed"]
 const before = (row: EventRow, family: string | undefined): RecordedBlock | null => {
   const { kind, memory, values } = row
   if (kind === kept || (kind === leased && row.text(columns.detail) === "driver")) return null
-  const asked = { size: values[columns.size]!, label: row.text(columns.label), callSite: row.text(columns.callSite) }
   return {
     memory,
     block: values[columns.block]!,
     capacity: values[columns.capacity]!,
     pool: row.text(columns.pool) ?? "",
     family: kind === leased ? row.text(columns.family) : family,
-    lease: kind === released ? asked : undefined
+    lease: undefined
   }
+}
+
+/** The state of the place of an event's lease before the event: a lease is there only if the event ends it. */
+const leaseBefore = (row: EventRow): NotedLease => {
+  const { kind, values } = row
+  return {
+    block: values[columns.block]!,
+    offset: values[columns.offset]!,
+    partBytes: values[columns.partBytes]!,
+    size: values[columns.size]!,
+    label: row.text(columns.label),
+    callSite: row.text(columns.callSite),
+    isThere: kind === released
+  }
+}
+
+/** What the events of a ring imply of the blocks and leases before its first event. */
+const blocksImplied = (content: RingContent, now: NotedBlocks["blocks"]): NotedBlocks => {
+  const { blocks, leases }: NotedBlocks = { blocks: new Map(), leases: new ByPlace() }
+  const reader = new EventReader(content)
+  while (reader.next()) {
+    const { row, row: { kind, values } } = reader
+    if (kind !== leased && kind !== kept && kind !== released && kind !== freed) continue
+    const block = values[columns.block]!
+    const known = blocks.get(block)
+    if (known === undefined) blocks.set(block, before(row, now.get(block)?.family))
+    else if (kind === leased && known !== null && known.family === undefined) {
+      blocks.set(block, { ...known, family: row.text(columns.family) })
+    }
+    if (known === null || kind === kept || kind === freed) continue
+    const offset = values[columns.offset]!
+    if (leases.get(block, offset) === undefined) leases.set(block, offset, leaseBefore(row))
+  }
+  return { blocks, leases }
 }
 
 /**
  * The blocks before the first event of a ring, of memories that are open or have closed. This needs no `BlockLedger`: the first
- * event of a block implies its state before, and a block without events was as it is now.
+ * event of a block, and of a place in it, implies the state before, and what has no events was as it is now.
  */
 export const blocksBefore = (
   content: RingContent,
   memories: Iterable<ObservedMemory>
 ): ReadonlyArray<RecordedBlock> => {
-  const now = blocksNow(memories)
-  const first = new Map<number, RecordedBlock | null>()
-  const reader = new EventReader(content)
-  while (reader.next()) {
-    const { row } = reader
-    const { kind } = row
-    if (kind !== leased && kind !== kept && kind !== released && kind !== freed) continue
-    const block = row.values[columns.block]!
-    const known = first.get(block)
-    if (known === undefined) first.set(block, before(row, now.get(block)?.family))
-    else if (kind === leased && known !== null && known.family === undefined) {
-      first.set(block, { ...known, family: row.text(columns.family) })
+  const { blocks, leases } = blocksNow(memories)
+  const implied = blocksImplied(content, blocks)
+  for (const [block, known] of implied.blocks) blocks.set(block, known)
+  for (const lease of implied.leases.values()) leases.set(lease.block, lease.offset, lease)
+  const parts = new Map<number, Array<NonNullable<RecordedBlock["parts"]>[number]>>()
+  for (const { block, callSite, isThere, label, offset, partBytes, size } of leases.values()) {
+    const known = isThere ? blocks.get(block) : undefined
+    if (known === undefined || known === null) continue
+    const lease = { size, label, callSite }
+    if (partBytes === 0) blocks.set(block, { ...known, lease })
+    else {
+      const others = parts.get(block) ?? []
+      parts.set(block, others)
+      others.push({ offset, partBytes, ...lease })
     }
   }
-  for (const [block, known] of first) {
-    if (known === null) now.delete(block)
-    else now.set(block, known)
-  }
-  return Array.from(now.values()).sort((a, b) => a.block - b.block)
+  return Array.from(blocks.values())
+    .filter((block) => block !== null)
+    .map((block) => parts.has(block.block) ? { ...block, parts: parts.get(block.block) } : block)
+    .sort((a, b) => a.block - b.block)
 }
 
 /** What the chunks know of each memory, budget or family: the first chunk that has one says how it was at first. */

@@ -12,6 +12,8 @@ const maybeText = Schema.optional(Schema.String)
 /** At least 0; infinite for no limit. */
 const amount = Schema.Number.check(Schema.isGreaterThanOrEqualTo(0))
 const natural = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const positive = Schema.Int.check(Schema.isGreaterThan(0))
+const leaseFields = { size: natural, label: maybeText, callSite: maybeText }
 /** The number of a memory, of which a row of an event has 27 bits. */
 const memory = natural.check(Schema.isLessThan(2 ** 27))
 
@@ -35,6 +37,18 @@ export const RecordedMemory = Schema.Struct({
   /** Its limit before the first event; `Infinity` for none. */
   maxBytes: amount,
   maxHeldBytes: amount,
+  /**
+   * How it keeps free memory; undefined for blocks. The options are those of `PoolStrategy.arena`, with the bytes of which parts really
+   * are multiples; a strategy of a program's own has a name alone.
+   */
+  strategy: Schema.optional(Schema.Struct({
+    name: Schema.String,
+    unitBytes: Schema.optional(positive),
+    slabBytes: Schema.optional(positive),
+    growth: Schema.optional(amount),
+    /** Of what the bytes of blocks would be multiples on this device. */
+    granularity: Schema.optional(positive)
+  })),
   /** The options for outgrown blocks, where the pool frees those. */
   outgrown: Schema.optional(Schema.Struct({ mostLeasedBytes: natural, missedBytes: natural })),
   /** The bytes of the device's memory, where it reports them. */
@@ -129,8 +143,10 @@ export const RecordedBlock = Schema.Struct({
   pool: Schema.String,
   /** Undefined where no event names it. */
   family: maybeText,
-  /** Its lease before the first event, with the bytes that were requested; undefined for a held block. */
-  lease: Schema.optional(Schema.Struct({ size: natural, label: maybeText, callSite: maybeText }))
+  /** The lease of all its bytes before the first event, with the bytes that were requested. */
+  lease: Schema.optional(Schema.Struct(leaseFields)),
+  /** The leases of parts of it before the first event, as events have them; a block without any lease is held. */
+  parts: Schema.optional(Schema.Array(Schema.Struct({ offset: natural, partBytes: positive, ...leaseFields })))
 })
 
 /**
@@ -162,6 +178,17 @@ export const RecordingFacts = Schema.Struct({
 const again = <A>(all: ReadonlyArray<A>, keyOf: (one: A) => string): number => {
   const known = new Set<string>()
   return all.findIndex((one) => known.size === known.add(keyOf(one)).size)
+}
+
+/** Whether leases of a block have the same bytes, or bytes that it does not have. */
+const overlaps = ({ capacity, lease, parts = [] }: RecordedBlock): boolean => {
+  if (lease !== undefined) return parts.length > 0
+  let end = 0
+  for (const { offset, partBytes } of Array.from(parts).sort((one, other) => one.offset - other.offset)) {
+    if (offset < end) return true
+    end = offset + partBytes
+  }
+  return end > capacity
 }
 
 /** The first budget whose parent is missing, that is within itself, or that is nested too deep. */
@@ -199,6 +226,9 @@ const contradictions = ({ blocks, budgets, families, memories }: RecordingFacts)
   once("families", families, keyOfFamily)
   once("budgets", budgets, ({ number }) => `${number}`)
   once("blocks", blocks, ({ block, memory }) => `${memory} ${block}`)
+  blocks.forEach((block, at) => {
+    if (overlaps(block)) issues.push({ path: ["blocks", at], issue: "its leases overlap, or are beyond its end" })
+  })
   const known = new Set(memories.map(({ number }) => number))
   for (const [name, all] of Object.entries({ families, budgets, blocks })) {
     const at = all.findIndex(({ memory }) => !known.has(memory))

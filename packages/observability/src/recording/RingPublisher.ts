@@ -31,13 +31,17 @@ const { scopeClosed } = fixedPlaces
 /** The most leases that it remembers; any other is written as if it were new. A power of two. */
 const mostKnown = 4096
 
-/** A hash: leases of equal block, size and label have one slot, and others mostly have other slots. */
-const slotOf = (block: number, { label, size }: Lease): number =>
-  (block ^ size ^ (label === undefined ? 0 : label.length)) & mostKnown - 1
+/** Parts of blocks mostly begin at multiples of 256 bytes. */
+const bitsOfUnit = 8
+
+/** A hash: leases of equal block, offset, size and label have one slot, and others mostly have other slots. */
+const slotOf = ({ begin, whole: { number } }: Block, { label, size }: Lease): number =>
+  (number ^ size ^ begin >>> bitsOfUnit ^ (label === undefined ? 0 : label.length)) & mostKnown - 1
 
 /** What a lease says, and where its row is: the next lease of the block mostly says the same. */
 class KnownLease {
   block = 0
+  offset = 0
   size = 0
   label: string | undefined = undefined
   callSite: string | undefined = undefined
@@ -48,9 +52,10 @@ class KnownLease {
   from: Origin | undefined = undefined
   wait = 0
 
-  says(block: number, lease: Lease, filling: number): boolean {
-    return this.block === block && this.filling === filling && this.size === lease.size && this.label === lease.label &&
-      this.callSite === CallSite.of(lease)
+  /** Leases of equal size have equal parts of a block. */
+  says({ begin, whole: { number } }: Block, lease: Lease, filling: number): boolean {
+    return this.block === number && this.offset === begin && this.filling === filling && this.size === lease.size &&
+      this.label === lease.label && this.callSite === CallSite.of(lease)
   }
 }
 
@@ -102,8 +107,8 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     return this.#inputs.of(inputs)
   }
 
-  found(what: Found, value: number): void {
-    this.#inputs.found(what, value)
+  found(what: Found, value: number, value2?: number): void {
+    this.#inputs.found(what, value, value2)
   }
 
   asked(what: Asked["what"], request: LeaseRequest): void {
@@ -115,12 +120,12 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   }
 
   override hit(request: number, lease: Lease, from: Origin, source: PoolSource, waitPolicy: WaitPolicy): void {
-    const { number } = lease.block!
+    const block = lease.block!
     const chunk = this.#ring.open()
-    const known = this.#known[slotOf(number, lease)]
+    const known = this.#known[slotOf(block, lease)]
     const wait = longestWait(waitPolicy)
     if (
-      known !== undefined && known.says(number, lease, chunk.filling) && known.from === from && known.wait === wait
+      known !== undefined && known.says(block, lease, chunk.filling) && known.from === from && known.wait === wait
     ) chunk.addAgain(known.place, request, this.now())
     else this.#addHit(request, lease, from, source, wait)
   }
@@ -134,21 +139,21 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     const hit = { pool: source.service, family: String(family), queue: undefined, from, waitAtMost: wait }
     row.setHit(lease, block, { at: this.now(), request, ...hit })
     this.#place = chunk.add(row)
-    this.#know(block.number, lease, from, wait)
+    this.#know(block, lease, from, wait)
   }
 
   override leased(request: LeaseRequest, block: Block, from: Origin): void {
     super.leased(request, block, from)
-    this.#know(block.number, request.granted!, undefined, 0)
+    this.#know(block, request.granted!, undefined, 0)
   }
 
   override released(lease: Lease, block: Block, why: Released["why"]): void {
     // Otherwise the machine reads nothing outside of itself in this step.
     if (this.#memory.machine.listens) this.#inputs.note()
-    if (!block.value.recyclable) this.input("unusable", undefined, { value: block.number })
+    if (!block.value.recyclable) this.input("unusable", undefined, { value: block.whole.number, value2: block.begin })
     const chunk = this.#ring.open()
-    const known = this.#known[slotOf(block.number, lease)]
-    if (known !== undefined && known.says(block.number, lease, chunk.filling)) {
+    const known = this.#known[slotOf(block, lease)]
+    if (known !== undefined && known.says(block, lease, chunk.filling)) {
       chunk.addEnd(known.place, why === "scopeClosed" ? scopeClosed : fixedPlaces[why], this.now())
     } else super.released(lease, block, why)
   }
@@ -170,9 +175,10 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   }
 
   /** Remembers that the row that was written last says what this lease says. */
-  #know(block: number, lease: Lease, from: Origin | undefined, wait: number): void {
+  #know(block: Block, lease: Lease, from: Origin | undefined, wait: number): void {
     const known = this.#known[slotOf(block, lease)] ??= new KnownLease()
-    known.block = block
+    known.block = block.whole.number
+    known.offset = block.begin
     known.size = lease.size
     known.label = lease.label
     known.callSite = CallSite.of(lease)

@@ -5,9 +5,11 @@
  */
 import * as BackendTraits from "effect-gpu-pool/BackendTraits"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
-import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
-import { type MemoryOptions, type MemorySettings, memorySettingsOf } from "effect-gpu-pool/PoolOptions"
+import { type GpuError, invalidRequest, isGpuError, unsupported } from "effect-gpu-pool/GpuError"
+import { type MemoryOptions, type MemorySettings, memorySettingsOf, strategyProblem } from "effect-gpu-pool/PoolOptions"
+import { arena, type PoolStrategy } from "effect-gpu-pool/PoolStrategy"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import { strategyFacts } from "../recording/MemoryFacts.ts"
 import type { RecordedMemory, Recording } from "../recording/Recording.ts"
 
 /**
@@ -37,9 +39,13 @@ export interface ReplayOptions extends
     | "idleKeepBytes"
     | "idleSteps"
     | "maxBypasses"
+    | "strategy"
   >
 {
-  /** From requested size to block size, for buffers; the blocks of images keep their sizes. */
+  /**
+   * From requested size to block size, for buffers; the blocks of images keep their sizes. Default: the recorded sizes, or
+   * `SizePolicy.defaultPolicy` for what was recorded on an arena and is replayed on blocks.
+   */
   readonly sizePolicy?: SizePolicy.SizePolicy | undefined
   /** The label or the number of the memory that these options are for. Default: every memory of the recording. */
   readonly memory?: string | number | undefined
@@ -83,8 +89,12 @@ export interface MemoryPlan {
 export const memoryUnder = ({ memory, settings }: MemoryPlan): RecordedMemory => ({
   ...memory,
   ...settings,
+  strategy: strategyFacts(settings.strategy, unitOf(settings.strategy), memory.strategy?.granularity),
   deadlockTimeoutMillis: memory.deadlockTimeoutMillis
 })
+
+/** Recorded parts begin where the recorded device had them; a device that is not recorded asks for no more than the default. */
+const unitOf = (strategy: PoolStrategy | undefined): number => strategy?.arena?.unitBytes ?? 1
 
 /** How a recording is replayed. @internal */
 export interface ReplayPlan {
@@ -95,8 +105,33 @@ export interface ReplayPlan {
 
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
+  const strategy = memory.strategy === undefined ? undefined : arena(memory.strategy)
   // A recording does not say who waits for whom: a replay ends deadlocks when the recording does.
-  return { ...memory, eviction, idle, label, outgrown, reuse, strategy: undefined, deadlockTimeoutMillis: Infinity }
+  return { ...memory, eviction, idle, label, outgrown, reuse, strategy, deadlockTimeoutMillis: Infinity }
+}
+
+/** A strategy that no replay can make again, or parts before the first event that it cannot have made. */
+const recordedProblem = (operation: string, memory: RecordedMemory, { blocks }: Recording): GpuError | undefined => {
+  const { number, strategy } = memory
+  if (strategy === undefined) return undefined
+  if (strategy.unitBytes === undefined) {
+    return unsupported(
+      operation,
+      "recorded",
+      `the strategy ${strategy.name} of memory ${number}`,
+      "Pass a strategy to replay it under: a recording has the options of an arena, but none of a strategy of your own."
+    )
+  }
+  const { unitBytes = 1 } = strategy
+  const isWhole = (bytes: number): boolean => bytes % unitBytes === 0
+  const wrong = blocks.find(({ memory, parts = [] }) =>
+    memory === number && !parts.every(({ offset, partBytes }) => isWhole(offset) && isWhole(partBytes))
+  )
+  return wrong === undefined ? arena(strategy).problem : invalidRequest(
+    operation,
+    `parts of block ${wrong.block} do not begin and end at multiples of ${unitBytes} B`,
+    "Take a recording as Recording.save has written it."
+  )
 }
 
 const isMeant = ({ label, number }: RecordedMemory, memory: string | number | undefined): boolean =>
@@ -116,6 +151,7 @@ const settingsOf = (
     maxBytes: options.maxBytes === undefined ? recorded.maxBytes : given.maxBytes,
     maxHeldBytes: options.maxHeldBytes === undefined ? recorded.maxHeldBytes : given.maxHeldBytes,
     outgrown: options.maxHeldBytes === undefined ? recorded.outgrown : undefined,
+    strategy: options.strategy ?? recorded.strategy,
     eviction: options.eviction ?? recorded.eviction,
     reuse: options.reuse ?? recorded.reuse,
     maxBypasses: options.maxBypasses ?? recorded.maxBypasses,
@@ -144,7 +180,8 @@ export const planOf = (
   recording: Recording,
   options: ReplayOptions = {}
 ): ReplayPlan | GpuError => {
-  const problem = SizePolicy.problem(operation, options.sizePolicy) ?? blocksProblem(operation, recording)
+  const problem = SizePolicy.problem(operation, options.sizePolicy) ?? blocksProblem(operation, recording) ??
+    (options.strategy === undefined ? undefined : strategyProblem(operation, "strategy", options.strategy))
   if (problem !== undefined) return problem
   const { memory: meant, sizePolicy, ...others } = options
   if (meant !== undefined && !recording.memories.some((memory) => isMeant(memory, meant))) {
@@ -157,6 +194,8 @@ export const planOf = (
   const memories: Array<MemoryPlan> = []
   for (const memory of recording.memories) {
     const isPlain = !isMeant(memory, meant)
+    const wrong = isPlain || options.strategy === undefined ? recordedProblem(operation, memory, recording) : undefined
+    if (wrong !== undefined) return wrong
     const settings = isPlain ? recordedSettings(memory) : settingsOf(operation, memory, others)
     if (isGpuError(settings)) return settings
     memories.push({

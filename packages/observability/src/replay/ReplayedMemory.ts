@@ -16,8 +16,10 @@ import type { PoolObserver } from "effect-gpu-pool/PoolObserver"
 import type { Evidence, PoolPort } from "effect-gpu-pool/PoolState"
 import type { Asked, Failure, Family } from "effect-gpu-pool/Request"
 import { type ChargedBudget, type Origin, Reservation } from "effect-gpu-pool/Reservation"
+import { defaultPolicy } from "effect-gpu-pool/SizePolicy"
 import { waitQueue } from "effect-gpu-pool/WaitQueue"
 import type { EventMemory } from "../events/EventMaker.ts"
+import { ByPlace } from "../recording/ByPlace.ts"
 import type { RecordedBlock, RecordedBudget, RecordedFamily, RecordingFacts } from "../recording/Recording.ts"
 import { keyOfFamily } from "../recording/RecordingFacts.ts"
 import { MachineRequest, type ReplayedRequest } from "./MachineRequest.ts"
@@ -27,17 +29,20 @@ import {
   type ReplayedBlock,
   ReplayedLease,
   ReplayedPool,
-  ReplayedSource
+  ReplayedSource,
+  type Sizes,
+  SlabSizes
 } from "./ReplayedSource.ts"
 import { deviceOf, type MemoryPlan, memoryUnder } from "./ReplayOptions.ts"
 
 /** The name that events have for the first queue of a device. */
 export const firstQueue = "queue 1"
 
-/** A block that existed before the first event, and its lease. */
+/** A block that existed before the first event, with its leases by their offsets, and the facts of it. */
 interface Restored {
   readonly block: ReplayedBlock
-  readonly lease: ReplayedLease | undefined
+  readonly leases: ReadonlyArray<readonly [offset: number, lease: ReplayedLease]>
+  readonly recorded: RecordedBlock
 }
 
 /** What a recording states of a memory. */
@@ -89,13 +94,16 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   /** Whether its device has several queues now, so that events name them. */
   namesQueues = false
   /** The leases of blocks that existed before the first event, by the recorded numbers of the blocks. */
-  readonly earlyLeases = new Map<number, ReplayedLease>()
+  readonly earlyLeases = new ByPlace<ReplayedLease>()
   protected observer: MemoryObserver | undefined = undefined
   /** The recorded number of each budget, by its number here. */
   readonly recordedBudgets = new Map<number, number>()
   readonly #limits: DeviceLimits
   /** The live leases, by their blocks. */
-  protected readonly leases = new Map<number, ReplayedLease>()
+  protected readonly leases = new ByPlace<ReplayedLease>()
+  #leased = 0
+  /** The families whose blocks are split. */
+  readonly #splitFamilies = new Set<Family>()
   /** The blocks before the first event, with the numbers that they have here. */
   #earlyBlocks: ReadonlyArray<RecordedBlock> = []
   readonly #blocksBefore: ReadonlyArray<RecordedBlock>
@@ -124,6 +132,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
         // No limit applies to the blocks that existed before.
         maxBytes: Infinity,
         limits: this.#limits,
+        makeCore: settings.strategy && ((options) => settings.strategy!.core(options, this.#splitMemory)),
         owner: { kind: settings.kind, name: settings.label },
         maxBypasses: settings.maxBypasses,
         queue: waitQueue,
@@ -143,15 +152,22 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     // A pool has no block of 0 bytes.
     const restored = this.#blocksBefore
       .filter(({ capacity }) => capacity > 0)
-      .map((recorded) => ({ recorded, ...this.#restore(recorded) }))
-    for (const { block: { number }, lease, recorded: { block } } of restored) {
+      .flatMap((recorded) => this.#restore(recorded))
+    for (const { block: { number }, leases, recorded: { block } } of restored) {
       this.restored(number, block)
-      if (lease !== undefined) this.earlyLeases.set(block, lease)
+      for (const [offset, lease] of leases) this.earlyLeases.set(block, offset, lease)
     }
     this.#limitTo(settings.maxBytes)
     this.#earlyBlocks = restored
-      .filter(({ block, lease }) => lease !== undefined || block.state === "held")
+      .filter(({ block, leases }) => leases.length > 0 || block.state === "held")
       .map(({ block, recorded }) => ({ ...recorded, block: block.number }))
+  }
+
+  /** Parts are placeholders too. */
+  readonly #splitMemory = {
+    alignment: 1,
+    splits: (family: Family): boolean => this.#splitFamilies.has(family),
+    part: (slab: Placeholder, begin: number): Placeholder => new Placeholder(slab.pooledBy, slab, begin)
   }
 
   /** What a recording of the replay states besides its events. */
@@ -208,19 +224,47 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     machine.trimExcess()
   }
 
-  /** Makes a block that existed before the first event. */
-  #restore({ capacity, family, lease, pool }: RecordedBlock): Restored {
+  /** Makes a block that existed before the first event: a slab with its parts, or a block for each part where slabs are not split. */
+  #restore(recorded: RecordedBlock): ReadonlyArray<Restored> {
+    const { family, lease, parts = [], pool } = recorded
     const { core } = this
     const ofFamily = family ?? (lease === undefined ? this.#onlyFamilyOf(pool) : undefined) ?? ""
     const source = this.sourceOf(ofFamily, pool, undefined)
     const value = new Placeholder(source)
+    // Slabs have multiples of the unit, which blocks that another strategy made need not have.
+    const rounded = source.splits ? source.exactSize(recorded.capacity) : recorded.capacity
+    const capacity = Number.isSafeInteger(rounded) ? rounded : recorded.capacity
+    if (parts.length > 0) return this.#restoreParts(recorded, source, value)
     core.addPending(capacity, lease?.size)
-    if (lease === undefined) return { block: core.addHeld(source.family, capacity, value), lease: undefined }
+    if (lease === undefined) return [{ block: core.addHeld(source.family, capacity, value), leases: [], recorded }]
     const { callSite, label, size } = lease
     const active = family === undefined
       ? core.addActiveUnbinned(capacity, value, size)
       : core.addActive(family, capacity, value, size)
-    return { block: active, lease: this.#lease(active, size, label, callSite, undefined) }
+    const own = this.#lease(active, size, label, callSite, undefined)
+    return [{ block: active.whole, leases: [[0, own]], recorded: { ...recorded, capacity } }]
+  }
+
+  #restoreParts(recorded: RecordedBlock, source: ReplayedSource, slab: Placeholder): ReadonlyArray<Restored> {
+    const { core } = this
+    const { capacity } = recorded
+    const parts = Array.from(recorded.parts ?? []).sort((one, other) => one.offset - other.offset)
+    if (source.splits && core.addParts !== undefined) {
+      core.addPending(capacity)
+      const places = parts.map(({ offset, partBytes, size }) => ({ begin: offset, bytes: partBytes, request: size }))
+      const leases = core.addParts(source.family, capacity, slab, places).map((block, at) => {
+        const { callSite, label, offset, size } = parts[at]!
+        return [offset, this.#lease(block, size, label, callSite, undefined)] as const
+      })
+      return [{ block: leases[0]![1].block!.whole, leases, recorded }]
+    }
+    return parts.map(({ callSite, label, offset, partBytes, size }) => {
+      core.addPending(partBytes, size)
+      const block = core.addActive(source.family, partBytes, new Placeholder(source), size)
+      const lease = this.#lease(block, size, label, callSite, undefined)
+      const own = { ...recorded, capacity: partBytes, lease: { size, label, callSite }, parts: undefined }
+      return { block, leases: [[offset, lease]], recorded: own }
+    })
   }
 
   #lease(
@@ -230,9 +274,9 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     callSite: string | undefined,
     account: ReplayedLease["account"]
   ): ReplayedLease {
-    const lease = new ReplayedLease(block, size, label, account)
+    const lease = new ReplayedLease(block, size, label, account, this.#leased++)
     CallSite.note(lease, callSite)
-    this.leases.set(block.number, lease)
+    this.leases.set(block.whole.number, block.begin, lease)
     return lease
   }
 
@@ -279,15 +323,27 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   }
 
   #addSource(key: string, family: string, pool: string, poolKey: string | number): ReplayedSource {
-    const { sizePolicy } = this.plan
     const recorded = this.#families.get(key) ?? { memory: this.number, pool, family, clears: false, sizes: [] }
-    const sizes = new FamilySizes(recorded, pool === "ImagePool" ? undefined : sizePolicy)
+    const sizes = this.#sizesOf(recorded)
+    if (sizes instanceof SlabSizes) this.#splitFamilies.add(family)
     const group = this.pools.get(poolKey) ?? new ReplayedPool(this.core)
     this.pools.set(poolKey, group)
     const source = new ReplayedSource(recorded, group, sizes, this.#limits)
     this.#sources.set(key, source)
     if (this.machine.closed) group.closed = true
     return source
+  }
+
+  #sizesOf(family: RecordedFamily): Sizes {
+    const { core: { slabs }, plan: { memory: { strategy }, sizePolicy } } = this
+    // As in a program, where images and the memory of transfers are not split.
+    const maySplit = family.pool !== "ImagePool" && family.pool !== "StagingPool"
+    if (slabs !== undefined && maySplit) return new SlabSizes(family, slabs.sizePolicy, slabs.unit)
+    if (family.pool === "ImagePool") return new FamilySizes(family, undefined)
+    // Recorded sizes of slabs are none of blocks.
+    return strategy === undefined || !maySplit
+      ? new FamilySizes(family, sizePolicy)
+      : new FamilySizes(family, sizePolicy ?? defaultPolicy, strategy.granularity)
   }
 
   get activeBytes(): number {
@@ -313,7 +369,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     if (what === "lease") {
       const exactSize = source.exactSize(size)
       const ofPolicy = source.blockSize(size)
-      const blockSize = budget === undefined ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
+      const blockSize = budget === undefined || source.splits ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
       const sizes = { exactSize, blockSize, family: source.family, accounts: budgets }
       return new MachineRequest(replayed, { ...facts, ...sizes, operation: "allocate", asks: undefined })
     }
@@ -335,7 +391,8 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const lease = this.#lease(block, size, label, callSite, undefined)
     block.value.queue = replayed.asked.queue
     replayed.granted()
-    this.observer?.hit(replayed, lease, block, block.capacity === blockSize ? "held" : "borrowed")
+    const isOwn = source.splits || block.capacity === blockSize
+    this.observer?.hit(replayed, lease, block, isOwn ? "held" : "borrowed")
     return lease
   }
 
@@ -355,7 +412,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const { account, block, size } = lease
     if (block === undefined) return
     lease.block = undefined
-    this.leases.delete(block.number)
+    this.leases.delete(block.whole.number, block.begin)
     this.observer?.released(lease, block, why)
     this.machine.released(block, size, account)
   }

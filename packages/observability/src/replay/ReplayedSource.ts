@@ -15,11 +15,26 @@ import type { RecordedFamily } from "../recording/Recording.ts"
 export class Placeholder {
   recyclable = true
   readonly pooledBy: ReplayedSource
-  /** The queue of its last lease. */
-  queue: string | undefined = undefined
+  /** Of a part: the slab that it is a part of, and where it begins in that. */
+  readonly slab: Placeholder | undefined
+  readonly begin: number
+  #queue: string | undefined
 
-  constructor(pooledBy: ReplayedSource) {
+  constructor(pooledBy: ReplayedSource, slab?: Placeholder, begin: number = 0) {
     this.pooledBy = pooledBy
+    this.slab = slab
+    this.begin = begin
+    this.#queue = slab?.queue
+  }
+
+  /** The queue of its last lease; of a slab, that of the last lease in it. */
+  get queue(): string | undefined {
+    return this.#queue
+  }
+
+  set queue(queue: string | undefined) {
+    this.#queue = queue
+    if (this.slab !== undefined) this.slab.queue = queue
   }
 }
 
@@ -30,6 +45,8 @@ export class ReplayedLease {
   readonly size: number
   /** The account that it is charged to. */
   readonly account: LeaseCharge | undefined
+  /** How many leases its memory had granted before it. */
+  readonly sequence: number
   /** Its block while it is live. */
   block: ReplayedBlock | undefined
 
@@ -37,8 +54,10 @@ export class ReplayedLease {
     block: ReplayedBlock,
     size: number,
     label: string | undefined,
-    account: LeaseCharge | undefined
+    account: LeaseCharge | undefined,
+    sequence: number
   ) {
+    this.sequence = sequence
     this.block = block
     this.size = size
     this.label = label
@@ -56,8 +75,58 @@ const granularityOf = ({ sizes }: RecordedFamily): number => {
   return granularity
 }
 
-/** Maps the requested sizes of a family to sizes of blocks: recorded ones, or those of another policy. */
-export class FamilySizes {
+/** Maps the requested sizes of a family to sizes of blocks. */
+export interface Sizes {
+  readonly borrows: boolean
+  /** The sizes as a recording has them. */
+  readonly noted: ReadonlyArray<NotedSizes>
+  exactSize(size: number): number
+  /** The block that is wanted, or the request's own size where that exceeds the limit or the device's largest buffer. */
+  blockSize(size: number, maxBytes: number): number
+  mostBorrowed(blockSize: number): number
+}
+
+/** The sizes of slabs, which change with what a memory manages. */
+export class SlabSizes implements Sizes {
+  readonly borrows = true
+  readonly #policy: SizePolicy.SizePolicy
+  readonly #unit: number
+  /** The recorded exact sizes, which a device may round up to more than a unit. */
+  readonly #exact: ReadonlyMap<number, number>
+  readonly #noted = new Map<number, NotedSizes>()
+
+  constructor({ sizes }: RecordedFamily, policy: SizePolicy.SizePolicy, unit: number) {
+    this.#policy = policy
+    this.#unit = unit
+    this.#exact = new Map(sizes.map(([size, exactSize]) => [size, exactSize]))
+  }
+
+  get noted(): ReadonlyArray<NotedSizes> {
+    return Array.from(this.#noted.values())
+  }
+
+  exactSize(size: number): number {
+    return Math.ceil(Math.max(size, this.#exact.get(size) ?? 0) / this.#unit) * this.#unit
+  }
+
+  blockSize(size: number, maxBytes: number): number {
+    const exactSize = this.exactSize(size)
+    const wanted = Math.ceil(this.#policy.blockSize(size) / this.#unit) * this.#unit
+    const blockSize = wanted >= exactSize && wanted <= maxBytes ? wanted : exactSize
+    // Of several sizes of slabs the largest is kept, as in a recording.
+    if (blockSize > (this.#noted.get(size)?.[2] ?? 0)) {
+      this.#noted.set(size, [size, exactSize, blockSize, this.mostBorrowed(blockSize)])
+    }
+    return blockSize
+  }
+
+  mostBorrowed(blockSize: number): number {
+    return SizePolicy.borrowLimit(this.#policy, blockSize)
+  }
+}
+
+/** Sizes that are recorded, or those of another policy. */
+export class FamilySizes implements Sizes {
   readonly borrows: boolean
   readonly #policy: SizePolicy.SizePolicy | undefined
   readonly #granularity: number
@@ -66,9 +135,9 @@ export class FamilySizes {
   /** The share of its block size by which a request may borrow more, as far as the recorded sizes say. */
   #share = 0
 
-  constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined) {
+  constructor(family: RecordedFamily, policy: SizePolicy.SizePolicy | undefined, granularity?: number) {
     this.#policy = policy
-    this.#granularity = granularityOf(family)
+    this.#granularity = granularity ?? granularityOf(family)
     for (const [size, exactSize, blockSize, mostBorrowed] of family.sizes) {
       if (policy !== undefined) {
         this.#of(size)
@@ -143,17 +212,17 @@ export class ReplayedSource implements RequestSource {
   readonly what: Released["what"] = undefined
   readonly clears: boolean
   readonly borrows: boolean
-  readonly splits = false
+  readonly splits: boolean
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
   readonly family: string
   readonly pool: ReplayedPool
-  readonly sizes: FamilySizes
+  readonly sizes: Sizes
 
   constructor(
     { clears, family, pool: service }: RecordedFamily,
     pool: ReplayedPool,
-    sizes: FamilySizes,
+    sizes: Sizes,
     { maxBufferSize, memoryBytes = Infinity }: DeviceLimits
   ) {
     this.service = service
@@ -163,6 +232,7 @@ export class ReplayedSource implements RequestSource {
     this.pool = pool
     this.sizes = sizes
     this.borrows = sizes.borrows
+    this.splits = sizes instanceof SlabSizes
     pool.families.add(family)
     pool.sources.push(this)
   }

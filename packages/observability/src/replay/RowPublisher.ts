@@ -56,8 +56,8 @@ export class RowPublisher extends EventMaker<MachineRequest> implements InputWri
     return this.#rows.withInputs ? new InputRecorder(this, this.#publishing).of(inputs) : inputs
   }
 
-  found(what: Found, value: number): void {
-    this.input(what, undefined, { value })
+  found(what: Found, value: number, value2 = 0): void {
+    this.input(what, undefined, { value, value2 })
   }
 
   asked(what: Asked["what"], request: MachineRequest): void {

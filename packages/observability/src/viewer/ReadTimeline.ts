@@ -18,7 +18,7 @@ const columns = <Name extends string>(...names: ReadonlyArray<Name>): Columns<Na
   Object.fromEntries(names.map((name) => [name, []])) as unknown as Columns<Name>
 
 /** Bytes may exceed 32 bits; everything else is an index. */
-const floats = new Set(["size", "capacity", "address"])
+const floats = new Set(["size", "capacity", "address", "offset", "bytes"])
 
 /** The columns of a timeline. What has not ended lasts to the end. */
 const typed = <A extends { readonly end: Int32Array }>(columns: Columns<keyof A & string>, end: number): A =>
@@ -46,7 +46,7 @@ class Reader {
   readonly #times: Array<number> = []
   readonly #kind: Array<number> = []
   /** Leases and blocks by their indices in the ledger. */
-  readonly #leases = columns("start", "end", "size", "block", "label", "site")
+  readonly #leases = columns("start", "end", "size", "block", "offset", "bytes", "label", "site")
   readonly #blocks = columns("start", "end", "capacity", "address", "memory", "pool", "family")
   readonly #waits = columns("start", "end", "size", "label", "site", "memory", "served")
   readonly #waiting = new Map<number, number>()
@@ -67,11 +67,13 @@ class Reader {
       this.#blocks.pool.push(this.#texts.placeOf(pool))
       this.#blocks.family.push(this.#texts.placeOf(family))
     },
-    leased: ({ callSite, label, place, size }) => {
+    leased: ({ bytes, callSite, label, offset, place, size }) => {
       this.#leases.start.push(this.#state)
       this.#leases.end.push(-1)
       this.#leases.size.push(size)
       this.#leases.block.push(place)
+      this.#leases.offset.push(offset)
+      this.#leases.bytes.push(bytes)
       this.#leases.label.push(this.#texts.placeOf(label))
       this.#leases.site.push(this.#texts.placeOf(callSite))
     },

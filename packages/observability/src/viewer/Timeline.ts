@@ -14,8 +14,10 @@ export interface Leases {
   readonly end: Int32Array
   /** Bytes that were requested. */
   readonly size: Float64Array
-  /** The index of its block. */
+  /** The index of its block; then its first byte in that, and the bytes that it has of it. */
   readonly block: Int32Array
+  readonly offset: Float64Array
+  readonly bytes: Float64Array
   /** Indices of texts. */
   readonly label: Int32Array
   readonly site: Int32Array

@@ -24,7 +24,7 @@ import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
 import { exactly } from "./exactly.ts"
-import { hosts, pools, programs, recordedFibers } from "./fibers.ts"
+import { hosts, pools, programs, recordedFibers, strategies } from "./fibers.ts"
 
 /** How many random programs of each kind. */
 const replays = runs(200)
@@ -196,7 +196,8 @@ const options = fc.record({
     EvictionPolicy.leastRecentlyUsed
   ),
   maxBypasses: fc.constantFrom(0, 1, 16),
-  idleTimeToLive: fc.constantFrom(undefined, 400)
+  idleTimeToLive: fc.constantFrom(undefined, 400),
+  strategy: strategies
 })
 
 /** Options of a replay that differ from the recording's. */
@@ -206,6 +207,7 @@ const others = fc.record({
   eviction: fc.constantFrom(undefined, EvictionPolicy.largestFirst, EvictionPolicy.leastRecentlyUsed),
   maxBypasses: fc.constantFrom(undefined, 0, 2),
   idleTimeToLive: fc.constantFrom(undefined, 1),
+  strategy: strategies,
   sizePolicy: fc.constantFrom(
     undefined,
     SizePolicy.exact,
@@ -268,9 +270,13 @@ const sharing = (steps: ReadonlyArray<SharedStep>, close: boolean) =>
  * The same for two pools over one limited allocator: each has a memory of its own, which the other's allocations
  * restrict.
  */
-const underOneLimit = (steps: ReadonlyArray<SharedStep>, all: boolean) =>
+const underOneLimit = (
+  steps: ReadonlyArray<SharedStep>,
+  all: boolean,
+  strategy: BufferPool.BufferPoolOptions["strategy"]
+) =>
   Effect.gen(function*() {
-    const options = { sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity, maxHeldBytes: 400 }
+    const options = { sizePolicy: SizePolicy.exact, deadlockTimeout: Infinity, maxHeldBytes: 400, strategy }
     const pools = [
       yield* BufferPool.make({ label: "one", ...options }),
       yield* BufferPool.make({ label: "other", ...options })
@@ -400,17 +406,22 @@ describe("a replay under the recorded policy", () => {
 
   it("does so for pools that share a memory", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(sharedStep, { maxLength: 30 }), fc.boolean(), async (steps, close) => {
-        const shared = ImagePool.layerShared().pipe(
-          Layer.provideMerge(DeviceMemory.layer({ maxBytes: 1000, deadlockTimeout: Infinity })),
-          Layer.provideMerge(Host.layer())
-        )
-        const recording = await Effect.runPromise(
-          recordedOn(Effect.provide(Effect.scoped(sharing(steps, close)), shared))
-        )
-        exactly(recording)
-      }),
-      { numRuns: replays, examples: [[closedAsMemoryIsBack, false]] }
+      fc.asyncProperty(
+        fc.array(sharedStep, { maxLength: 30 }),
+        fc.boolean(),
+        strategies,
+        async (steps, close, strategy) => {
+          const shared = ImagePool.layerShared().pipe(
+            Layer.provideMerge(DeviceMemory.layer({ maxBytes: 1000, deadlockTimeout: Infinity, strategy })),
+            Layer.provideMerge(Host.layer())
+          )
+          const recording = await Effect.runPromise(
+            recordedOn(Effect.provide(Effect.scoped(sharing(steps, close)), shared))
+          )
+          exactly(recording)
+        }
+      ),
+      { numRuns: replays, examples: [[[...closedAsMemoryIsBack], false, undefined]] }
     ))
 
   it("does so for pools under the limit of an allocator", () =>
@@ -419,13 +430,14 @@ describe("a replay under the recorded policy", () => {
         fc.array(sharedStep, { maxLength: 30 }),
         fc.boolean(),
         capacities,
-        async (steps, all, capacityBytes) => {
+        strategies,
+        async (steps, all, capacityBytes, strategy) => {
           const limited = LimitingAllocator.layer({ maxBytes: 700 }).pipe(
             Layer.provide(Allocator.layerImmediate),
             Layer.provideMerge(Host.layer({ capacityBytes }))
           )
           const recording = await Effect.runPromise(
-            recordedOn(Effect.provide(Effect.scoped(underOneLimit(steps, all)), limited))
+            recordedOn(Effect.provide(Effect.scoped(underOneLimit(steps, all, strategy)), limited))
           )
           exactly(recording)
         }

@@ -123,6 +123,8 @@ const size = fc.constantFrom(10, 20, 30, 50, 100, 150)
 const members: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   request: mostly(fc.integer({ min: 1, max: 6 })),
   block: mostly(fc.integer({ min: 1, max: 6 })),
+  offset: fc.constant(0),
+  partBytes: fc.constantFrom(undefined, undefined, undefined, 10),
   steps: mostly(fc.constantFrom(1, 2, 5)),
   waitAtMost: mostly(fc.constantFrom(0, 0, 5, Infinity)),
   under: mostly(fc.constantFrom(undefined, undefined, undefined, 1, 2, 3)),
@@ -170,13 +172,25 @@ const facts = fc.record({
   ),
   sizes: fc.array(fc.tuple(mostly(size), mostly(size), mostly(size), mostly(size)), { maxLength: 4 }),
   blocks: fc.array(
-    fc.record({
-      capacity: mostly(size),
-      lease: fc.option(fc.record({ size }), { nil: undefined }),
-      family: fc.constantFrom("1", "2", undefined)
-    }),
+    fc.oneof(
+      fc.record({
+        capacity: mostly(size),
+        lease: fc.option(fc.record({ size }), { nil: undefined }),
+        family: fc.constantFrom("1", "2", undefined)
+      }),
+      fc.record({
+        capacity: fc.constantFrom(48, 64),
+        parts: fc.subarray([
+          { offset: 0, partBytes: 16, size: 10 },
+          { offset: 16, partBytes: 16, size: 1 },
+          { offset: 32, partBytes: 16, size: 16 }
+        ]),
+        family: fc.constantFrom("1", "2", undefined)
+      })
+    ),
     { maxLength: 4 }
   ),
+  strategy: fc.constantFrom(undefined, { name: "arena", unitBytes: 16, slabBytes: 64 }),
   budgets: fc.tuple(limit, limit, limit),
   kind: fc.constantFrom("budget", "pool"),
   reason: fc.constantFrom("asked", "asked", "imported")

@@ -1,4 +1,5 @@
 /** Random programs of several fibers, which yield between their requests as often as they like. */
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CallSite from "effect-gpu-pool/CallSite"
 import { Host } from "effect-gpu-pool/host"
@@ -110,7 +111,15 @@ export const crowds: fc.Arbitrary<ReadonlyArray<ReadonlyArray<FiberStep>>> = (()
  */
 export const paces = fc.constantFrom(2048, 3, 4, 5, 7, 9, 13)
 
+/** Blocks, and slabs of few units, so that the leases of a program share some. */
+export const strategies = fc.constantFrom(
+  undefined,
+  PoolStrategy.arena({ unitBytes: 16, slabBytes: 64 }),
+  PoolStrategy.arena({ unitBytes: 16, slabBytes: 256, growth: 0.5 })
+)
+
 export const pools = fc.record({
+  strategy: strategies,
   maxBytes: fc.integer({ min: 3000, max: 9000 }),
   maxBypasses: fc.constantFrom(0, 1, 16),
   idleTimeToLive: fc.constantFrom(undefined, 2),

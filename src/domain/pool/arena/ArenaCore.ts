@@ -341,6 +341,39 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return block
   }
 
+  /**
+   * A slab with leases of these parts of it, which are in order and do not overlap, as a replay begins with. Its bytes are pending
+   * before. Throws a RangeError for parts that do not begin and end at multiples of the unit.
+   */
+  addParts(
+    family: F,
+    blockSize: number,
+    value: A,
+    parts: ReadonlyArray<{ readonly begin: number; readonly bytes: number; readonly request: number }>
+  ): ReadonlyArray<PoolBlock<A, F>> {
+    const slab = this.#makeSlab(family, this.#slabs.addActive(family, blockSize, value, blockSize))
+    if (slab === undefined || parts.some(({ begin, bytes }) => begin % this.unit !== 0 || bytes % this.unit !== 0)) {
+      throw new RangeError(`a slab of ${blockSize} B has no such parts`)
+    }
+    this.#resize()
+    this.hits += parts.length - 1
+    let rest: Chunk<A, F> | undefined = slab.chunk
+    return parts.map(({ begin, bytes, request }) => {
+      if (rest === undefined || begin + bytes > rest.begin + rest.capacity) throw new RangeError("parts overlap")
+      let chunk = rest
+      if (begin > chunk.begin) {
+        this.#split(chunk, (begin - chunk.begin) / this.unit)
+        this.#addFree(chunk)
+        chunk = chunk.after!
+        this.#takeFree(chunk)
+      }
+      const lease = this.#lease(chunk, bytes / this.unit, request)
+      rest = lease.after
+      if (rest !== undefined && lease !== undefined) this.#takeFree(rest)
+      return lease
+    })
+  }
+
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
     const block = this.#slabs.addActiveUnbinned(capacity, value, request)
     this.#activate(request)

@@ -117,13 +117,18 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const most = request.isAlone ? exactSize : Math.min(source.mostBorrowed(blockSize), allowance)
     if (this.#state.port.hasSeveralQueues) {
       const block = this.#state.port.acquireForQueue(request, blockSize, most)
-      if (block !== undefined) this.handOut(request, block, block.capacity === blockSize ? "held" : "borrowed")
+      if (block !== undefined) this.handOut(request, block, this.#originOf(request, block.capacity === blockSize))
       return block !== undefined
     }
     const own = this.core.acquireOwn(family, blockSize, size)
     const block = own ?? this.core.borrow(family, blockSize, size, most)
-    if (block !== undefined) this.handOut(request, block, block === own ? "held" : "borrowed")
+    if (block !== undefined) this.handOut(request, block, this.#originOf(request, block === own))
     return block !== undefined
+  }
+
+  /** A part of a slab fits its request, so it is not borrowed. */
+  #originOf({ source: { splits } }: Request, isOwn: boolean): Origin {
+    return splits || isOwn ? "held" : "borrowed"
   }
 
   /** Makes a lease on an active block. If the last owner's bytes cannot be cleared, fails the request and releases the block. */

@@ -9,7 +9,7 @@ import type { Family, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Origin } from "./Reservation.ts"
 
 /**
- * - `acquired`: the number of the block that a request got for its queue of the device; 0 for none.
+ * - `acquired`: the number of the block that a request got for its queue of the device, 0 for none; and where its part of that begins.
  * - `clearFailed`: a block could not be cleared.
  * - `done`: other code has run within a step of the machine, which now continues.
  * - `jobs`: an answer of `AdmittedJobs`.
@@ -51,5 +51,5 @@ export interface PoolObserver<B extends PoolBlock<unknown, Family> = PoolBlock<u
   closing(source: RequestSource | undefined, pool: ChargedBudget | undefined): void
   closed(): void
   /** An answer that the machine got from outside. */
-  found?(what: Found, value: number): void
+  found?(what: Found, value: number, value2?: number): void
 }

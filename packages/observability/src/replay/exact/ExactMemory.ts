@@ -37,10 +37,10 @@ export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
     this.#journal.restored(own, recorded)
   }
 
-  /** The lease of a block of the recording. */
-  leaseOf(recorded: number): ReplayedLease | undefined {
+  /** The lease of a block of the recording, or of a part of one. */
+  leaseOf(recorded: number, offset: number): ReplayedLease | undefined {
     const block = this.#journal.blockOf(recorded)
-    return block === undefined ? undefined : this.leases.get(block)
+    return block === undefined ? undefined : this.leases.get(block, offset)
   }
 
   // The arguments of inputs.
@@ -90,7 +90,7 @@ export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
       }
       default:
         demand(what === "unusable")
-        known(this.leaseOf(value)).block!.value.recyclable = false
+        known(this.leaseOf(value, value2)).block!.value.recyclable = false
     }
   }
 
@@ -104,10 +104,12 @@ export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
     blockSize: number,
     most: number
   ): ReplayedBlock | undefined {
-    const number = this.#journal.blockOf(this.#journal.find(this.number, "acquired"))
-    for (const { number: held, value } of number === undefined ? [] : this.core.held()) {
-      if (held !== number) continue
-      return this.core.acquireAccepted(family, blockSize, size, most, (one) => one === value)
+    const [recorded, offset] = this.#journal.findPlace(this.number, "acquired")
+    const number = this.#journal.blockOf(recorded)
+    for (const { whole } of number === undefined ? [] : this.core.held()) {
+      if (whole.number !== number) continue
+      const isThere = (one: Placeholder): boolean => (one.slab ?? one) === whole.value && one.begin === offset
+      return this.core.acquireAccepted(family, blockSize, size, most, isThere)
     }
     return undefined
   }

@@ -123,7 +123,7 @@ export class ExactReplay extends Replayer<ExactMemory> {
         memory.hit(new ExactRequest(entry), memory.sourceOf(entry.family, entry.pool, undefined))
         break
       case "Released":
-        memory.endLease(known(memory.leaseOf(entry.block)), entry.why)
+        memory.endLease(known(memory.leaseOf(entry.block, entry.offset ?? 0)), entry.why)
         break
       case "Closed":
         memory.publishClosed()

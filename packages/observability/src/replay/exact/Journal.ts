@@ -77,6 +77,13 @@ export class Journal {
     return value
   }
 
+  /** The same, of a finding with two values. */
+  findPlace(memory: number, what: Finding): readonly [value: number, value2: number] {
+    demand(this.findsNext(memory, what))
+    const value2 = this.#reader.row.values[columns.size]!
+    return [this.find(memory, what), value2]
+  }
+
   /** The block of the replay for one of the recording. */
   blockOf(recorded: number): number | undefined {
     return this.#blocks.get(recorded)

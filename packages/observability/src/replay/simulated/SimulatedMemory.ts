@@ -8,6 +8,7 @@ import type { Released } from "effect-gpu-pool/GpuError"
 import { IdleSchedule } from "effect-gpu-pool/IdleSchedule"
 import { noOuterLimits } from "effect-gpu-pool/OuterLimits"
 import type { ChargedBudget } from "effect-gpu-pool/Reservation"
+import { ByPlace } from "../../recording/ByPlace.ts"
 import type { MachineRequest } from "../MachineRequest.ts"
 import { refusal } from "../Refusal.ts"
 import { firstQueue, type MemoryObserver, ReplayedMemory } from "../ReplayedMemory.ts"
@@ -26,8 +27,8 @@ interface Asking {
 export class SimulatedMemory extends ReplayedMemory {
   readonly trace: MemoryTrace
   readonly hasSeveralQueues: boolean
-  /** The request that has each block of the recording, by the number of the block. */
-  readonly holders = new Map<number, number>()
+  /** The request that has each block of the recording, or part of one. */
+  readonly holders = new ByPlace<number>()
   /** Whether the next trim is a consequence of a new limit or of the end of holding. */
   trimFollows = false
   /** The requests that are asking handlers, in the order in which they began to. */
@@ -129,7 +130,7 @@ export class SimulatedMemory extends ReplayedMemory {
     const own = acquire((value) => this.isOfQueue(value, queue))
     const block = own ??
       (this.plan.settings.reuse?.ofOtherQueues === "never" ? undefined : acquire(() => true))
-    this.observer?.found?.("acquired", block?.number ?? 0)
+    this.observer?.found?.("acquired", block?.whole.number ?? 0, block?.begin)
     return block
   }
 
@@ -152,7 +153,7 @@ export class SimulatedMemory extends ReplayedMemory {
   endLeases(why: Released["why"], budget: ChargedBudget | undefined): void {
     const isMeant = ({ account }: ReplayedLease): boolean =>
       budget === undefined || account?.budgets.includes(budget) === true
-    const oldestFirst = Array.from(this.leases.values())
+    const oldestFirst = Array.from(this.leases.values()).sort((one, other) => one.sequence - other.sequence)
     for (let at = oldestFirst.length - 1; at >= 0; at--) {
       if (isMeant(oldestFirst[at]!)) this.endLease(oldestFirst[at]!, why)
     }

@@ -112,7 +112,7 @@ export class Simulator extends Replayer<SimulatedMemory> {
     const recorded = this.#options.trace.outcomes.get(event.request)
     // The replay has forgotten this request, which is over.
     if (known === undefined && recorded !== undefined && recorded.first < this.#requests.place) return
-    if (event._tag === "Leased") memory.holders.set(event.block, event.request)
+    if (event._tag === "Leased") memory.holders.set(event.block, event.offset ?? 0, event.request)
     const replayed = known ?? requests.make(event, memory)
     switch (event._tag) {
       case "GaveUp":
@@ -155,16 +155,17 @@ export class Simulator extends Replayer<SimulatedMemory> {
 
   #released(event: Released, memory: SimulatedMemory): void {
     const { earlyLeases, holders } = memory
-    const early = earlyLeases.get(event.block)
+    const { block, offset = 0 } = event
+    const early = earlyLeases.get(block, offset)
     if (early !== undefined) {
-      earlyLeases.delete(event.block)
+      earlyLeases.delete(block, offset)
       memory.endLease(early, event.why)
       return
     }
-    const holder = holders.get(event.block)
+    const holder = holders.get(block, offset)
     const replayed = holder === undefined ? undefined : this.#requests.known.get(holder)
     if (replayed === undefined) return
-    holders.delete(event.block)
+    holders.delete(block, offset)
     replayed.release(event.why, event.at)
   }
 

@@ -150,7 +150,11 @@ export class Drawings {
     const block = first.blocks(axis).blockAt(x, address)
     this.#block.textContent = block === undefined
       ? "\u00a0"
-      : first.moments.blockText(block, first.run.stateAt(axis, x))
+      : first.moments.blockText(
+        block,
+        first.run.stateAt(axis, x),
+        address - first.run.timeline.blocks.address[block]!
+      )
   }
 
   /** Draws the cursor at a state. */

@@ -1,6 +1,6 @@
 /**
  * The blocks of a run in a view, as rectangles: each block as wide as it lasts and as high as its
- * capacity, and in it its leases. What would be narrower or lower than a pixel or two is not drawn, and blocks with such leases say so.
+ * capacity, and in it its leases, those of parts at their offsets. What would be narrower or lower than a pixel or two is not drawn, and blocks with such leases say so.
  *
  * @internal
  */
@@ -14,9 +14,9 @@ export type Draw = (from: number, to: number, bottom: number, top: number) => vo
 /** What draws the parts of a picture. */
 export interface Drawing {
   readonly held: Draw
-  /** A block with leases that are too short to be seen. */
+  /** A block with leases that are too short or too small to be seen. */
   readonly busy: Draw
-  /** What a block has beyond its lease. */
+  /** What a lease has beyond its request. */
   readonly slack: Draw
   readonly lease: (lease: number) => Draw
 }
@@ -59,8 +59,9 @@ export class BlockPictures {
   readonly #run: Run
   readonly #blocks: OnAxis
   readonly #leases: OnAxis
-  /** For each block, the length of its shortest lease. */
+  /** For each block, the length of its shortest lease, and the bytes of its smallest one. */
   readonly #shortest: Float64Array
+  readonly #lowest: Float64Array
 
   constructor(run: Run, axis: Axis) {
     const { blocks, leases } = run.timeline
@@ -68,16 +69,18 @@ export class BlockPictures {
     this.#blocks = onAxis(run, axis, blocks)
     this.#leases = onAxis(run, axis, leases)
     this.height = blocks.address.reduce((most, address, at) => Math.max(most, address + blocks.capacity[at]!), 0)
+    this.#lowest = new Float64Array(blocks.start.length).fill(Infinity)
     this.#shortest = new Float64Array(blocks.start.length).fill(Infinity)
     leases.block.forEach((block, at) => {
       const length = this.#leases.end[at]! - this.#leases.start[at]!
       this.#shortest[block] = Math.min(this.#shortest[block]!, length)
+      this.#lowest[block] = Math.min(this.#lowest[block]!, leases.bytes[at]!)
     })
   }
 
   /** `shortest` and `lowest` are the length on the axis and the bytes that something must have to be drawn. */
   picture({ from, to }: View, shortest: number, lowest: number): BlockPicture {
-    const { blocks: { address, capacity }, leases: { block } } = this.#run.timeline
+    const { blocks: { address, capacity }, leases: { bytes } } = this.#run.timeline
     const blocks: Array<number> = []
     const leases: Array<number> = []
     let top = 1
@@ -87,21 +90,27 @@ export class BlockPictures {
       top = Math.max(top, address[of]! + capacity[of]!)
     })
     this.#leases.all.over(from, to, shortest, mostLooks, (of) => {
-      if (capacity[block[of]!]! >= lowest) leases.push(of)
+      if (bytes[of]! >= lowest) leases.push(of)
     })
-    return { blocks, leases, top, draw: (drawing) => this.#draw(blocks, leases, shortest, drawing) }
+    return { blocks, leases, top, draw: (drawing) => this.#draw(blocks, leases, shortest, lowest, drawing) }
   }
 
-  #draw(blocks: ReadonlyArray<number>, leases: ReadonlyArray<number>, shortest: number, drawing: Drawing): void {
-    const { blocks: { address, capacity }, leases: { block, size } } = this.#run.timeline
+  #draw(
+    blocks: ReadonlyArray<number>,
+    leases: ReadonlyArray<number>,
+    shortest: number,
+    lowest: number,
+    drawing: Drawing
+  ): void {
+    const { blocks: { address, capacity }, leases: { block, bytes, offset, size } } = this.#run.timeline
     for (const of of blocks) {
-      const draw = this.#shortest[of]! < shortest ? drawing.busy : drawing.held
+      const draw = this.#shortest[of]! < shortest || this.#lowest[of]! < lowest ? drawing.busy : drawing.held
       draw(this.#blocks.start[of]!, this.#blocks.end[of]!, address[of]!, address[of]! + capacity[of]!)
     }
     for (const of of leases) {
       const [from, to] = [this.#leases.start[of]!, this.#leases.end[of]!]
-      const bottom = address[block[of]!]!
-      const top = bottom + capacity[block[of]!]!
+      const bottom = address[block[of]!]! + offset[of]!
+      const top = bottom + bytes[of]!
       const end = Math.min(bottom + size[of]!, top)
       drawing.slack(from, to, end, top)
       drawing.lease(of)(from, to, bottom, end)

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { bytesText } from "./Format.ts"
+import { bytesText, countText } from "./Format.ts"
 import { noLabel, noSite } from "./Grouping.ts"
 import { Intervals } from "./Intervals.ts"
 import type { Run } from "./Run.ts"
@@ -60,17 +60,26 @@ export class Moments {
     return [...found.values()].sort((one, other) => other.bytes - one.bytes || one.oldest - other.oldest)
   }
 
-  /** Describes a block, and its lease in a state. */
-  blockText(block: number, state: number): string {
+  /** Describes a block, and the lease that it has at an offset in a state. */
+  blockText(block: number, state: number, offset: number): string {
     const { blocks: { capacity, family, pool }, leases, texts } = this.#run.timeline
     const kinds = [texts[pool[block]!]!, texts[family[block]!]!].filter((text) => text !== "").join(", ")
     let what = "held"
+    let parts = 0
+    let bytes = 0
     this.#leases.at(state, (lease) => {
       if (leases.block[lease] !== block) return
+      if (leases.bytes[lease]! < capacity[block]!) {
+        parts += 1
+        bytes += leases.bytes[lease]!
+      }
+      const beyond = offset - leases.offset[lease]!
+      if (beyond < 0 || beyond >= leases.bytes[lease]!) return
       const label = texts[leases.label[lease]!]! || noLabel
       what = `${bytesText(leases.size[lease]!)} for ${label}, at ${texts[leases.site[lease]!]! || noSite}`
     })
-    return `block of ${bytesText(capacity[block]!)} (${kinds}): ${what}`
+    const shared = parts === 0 ? "" : `, of which ${countText(parts)} leases have ${bytesText(bytes)}`
+    return `block of ${bytesText(capacity[block]!)} (${kinds})${shared}: ${what}`
   }
 
   /** The requests that wait, in the order of their arrival. */

@@ -94,7 +94,7 @@ const sums = (states: number, { from, of }: Changes, bytes: (at: number) => numb
 /** What does not depend on groups: the bytes of blocks and of leased blocks, the limit, and how many requests wait. */
 export class Totals {
   readonly managed: Float64Array
-  /** The capacity of blocks that have a lease. */
+  /** What leases have of blocks. */
   readonly leased: Float64Array
   readonly waiting: Float64Array
   /** Infinity where a memory has none. */
@@ -105,9 +105,9 @@ export class Totals {
   constructor(run: Run, memory: number | undefined) {
     const { timeline: { blocks, leases, waits } } = run
     const inside = (of: number): boolean => memory === undefined || of === memory
-    const capacity = (block: number): number => inside(blocks.memory[block]!) ? blocks.capacity[block]! : 0
-    this.managed = sums(run.states, run.blockChanges, capacity)
-    this.leased = sums(run.states, run.leaseChanges, (lease) => capacity(leases.block[lease]!))
+    const isInside = (block: number): boolean => inside(blocks.memory[block]!)
+    this.managed = sums(run.states, run.blockChanges, (block) => isInside(block) ? blocks.capacity[block]! : 0)
+    this.leased = sums(run.states, run.leaseChanges, (of) => isInside(leases.block[of]!) ? leases.bytes[of]! : 0)
     this.waiting = sums(run.states, run.waitChanges, (wait) => inside(waits.memory[wait]!) ? 1 : 0)
     this.limit = limitsOf(run, inside)
     this.mostManaged = new Peaks(this.managed)
