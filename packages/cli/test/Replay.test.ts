@@ -46,6 +46,13 @@ describe("effect-gpu-pool replay", () => {
     assert.isAbove(report.recorded?.hits ?? 0, report.replayed.hits)
   })
 
+  it.concurrent("compares it with an arena, whose slabs serve every size", async () => {
+    const { code, report, stderr } = await replayed("--strategy", "arena")
+    strictEqual(code, 0, stderr)
+    deepStrictEqual(report.changed, { strategy: "arena" })
+    assert.isAbove(report.replayed.hits, report.recorded?.hits ?? 0)
+  })
+
   it.concurrent("fails where a request gets nothing, and names the first", async () => {
     const { code, report, stderr } = await replayed("--max-bytes", "1 MiB")
     strictEqual(code, 2)
@@ -133,7 +140,8 @@ describe("effect-gpu-pool replay", () => {
     [["--bisect", "--max-bytes", "1 MiB"], /--max-bytes gives one/],
     [["--policy", "best"], /"best" is no size policy/],
     [["--max-bytes", "much"], /much/],
-    [["--eviction", "newest"], /newest/]
+    [["--eviction", "newest"], /newest/],
+    [["--strategy", "slabs"], /slabs/]
   ])("refuses %s", async (options, message) => {
     const { code, stderr, stdout } = await run(["replay", frames, ...options])
     strictEqual(code, 1)

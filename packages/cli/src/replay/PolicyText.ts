@@ -3,7 +3,8 @@
  *
  * @internal
  */
-import { EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { line, list } from "../Printable.ts"
 
 const names = ["default", "exact", "leadingBits", "sizeClasses", "table"] as const
@@ -60,6 +61,12 @@ export const sizePolicyOf = (text: string): SizePolicy.SizePolicy | string => {
   const policy = makers[name](read)
   return typeof policy === "string" || policy.problem === undefined ? policy : policy.problem.message
 }
+
+/** Ways to keep free memory, by the names that the library has for them. */
+export const strategies = {
+  arena: PoolStrategy.arena(),
+  blocks: PoolStrategy.blocks
+} satisfies Readonly<Record<string, BufferPool.BufferPoolOptions["strategy"]>>
 
 /** By the names that the library has for them. */
 export const evictionPolicies = {

@@ -18,7 +18,7 @@ import { AnswerIsNo, failing, forUser } from "../Ending.ts"
 import { jsonFlag, width } from "../Output.ts"
 import { json as asJson } from "../Printable.ts"
 import { inputs, read } from "../recordings/RecordingInput.ts"
-import { evictionPolicies, sizePolicyOf } from "./PolicyText.ts"
+import { evictionPolicies, sizePolicyOf, strategies } from "./PolicyText.ts"
 import * as ReplayText from "./ReplayText.ts"
 
 const policyIn = (text: string): Option.Option<SizePolicy> => {
@@ -29,6 +29,8 @@ const policyIn = (text: string): Option.Option<SizePolicy> => {
 const policy = Flag.String("policy").pipe(Flag.filterMap(policyIn, (text) => String(sizePolicyOf(text))))
 
 const orders = Object.keys(evictionPolicies) as Array<EvictionOrder>
+
+const names = Object.keys(strategies) as Array<keyof typeof strategies>
 
 const parameters = {
   recording: Argument.String("recording").pipe(Argument.withDescription(`What to replay: ${inputs}`)),
@@ -43,6 +45,10 @@ const parameters = {
   eviction: Flag.Literals("eviction", orders).pipe(
     Flag.optional,
     Flag.withDescription("Another order in which held blocks are freed")
+  ),
+  strategy: Flag.Literals("strategy", names).pipe(
+    Flag.optional,
+    Flag.withDescription("Keep free memory as blocks, or as the slabs of an arena, which it splits and merges")
   ),
   memory: Flag.String("memory").pipe(
     Flag.optional,
@@ -59,6 +65,7 @@ interface Changes {
   readonly policy: Option.Option<SizePolicy>
   readonly maxBytes: Option.Option<string>
   readonly eviction: Option.Option<EvictionOrder>
+  readonly strategy: Option.Option<keyof typeof strategies>
   readonly memory: Option.Option<string>
 }
 
@@ -67,20 +74,22 @@ const memoryOf = (labels: ReadonlySet<string | undefined>, memory: string): stri
   !labels.has(memory) && /^\d+$/.test(memory) ? Number(memory) : memory
 
 const optionsOf = (
-  { eviction, maxBytes, memory, policy }: Changes,
+  { eviction, maxBytes, memory, policy, strategy }: Changes,
   labels: ReadonlySet<string | undefined>
 ): Replay.ReplayOptions => ({
   sizePolicy: Option.getOrUndefined(policy),
   maxBytes: Option.getOrUndefined(maxBytes),
   eviction: Option.getOrUndefined(Option.map(eviction, (order) => evictionPolicies[order])),
+  strategy: Option.getOrUndefined(Option.map(strategy, (name) => strategies[name])),
   memory: Option.getOrUndefined(Option.map(memory, (memory) => memoryOf(labels, memory)))
 })
 
 /** The changes as the report names them. */
-const changesOf = ({ eviction, maxBytes, policy }: Changes): Readonly<Record<string, string>> => ({
+const changesOf = ({ eviction, maxBytes, policy, strategy }: Changes): Readonly<Record<string, string>> => ({
   ...Option.match(policy, { onNone: () => ({}), onSome: ({ name }) => ({ policy: name }) }),
   ...Option.match(maxBytes, { onNone: () => ({}), onSome: (maxBytes) => ({ maxBytes }) }),
-  ...Option.match(eviction, { onNone: () => ({}), onSome: (eviction) => ({ eviction }) })
+  ...Option.match(eviction, { onNone: () => ({}), onSome: (eviction) => ({ eviction }) }),
+  ...Option.match(strategy, { onNone: () => ({}), onSome: (strategy) => ({ strategy }) })
 })
 
 /** A limit as `--max-bytes` accepts it. */
@@ -136,6 +145,10 @@ export const replayCommand = Command.make(
     { command: "effect-gpu-pool replay recording.jsonl", description: "What happened, counted" },
     { command: `effect-gpu-pool replay recording.jsonl --max-bytes "2 GiB"`, description: "Would less memory do?" },
     { command: "effect-gpu-pool replay recording.jsonl --bisect", description: "How much memory is needed?" },
+    {
+      command: "effect-gpu-pool replay recording.jsonl --strategy arena",
+      description: "What would an arena have taken?"
+    },
     {
       command: "effect-gpu-pool replay recording.jsonl --policy exact --json",
       description: "Another size policy, for scripts"

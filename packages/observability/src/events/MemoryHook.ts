@@ -185,19 +185,27 @@ export const debugPrint = (print: (line: string) => void): MemoryHook => {
     print(printable(JSON.stringify({ hook, device_id: device, pool, ...sizes })))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
-    onLease: ({ block, capacity, device, pool, size }) =>
-      write("malloc", { device, pool, size, mem_size: capacity, block }),
-    onRelease: ({ block, capacity, device, pool }) => write("free", { device, pool, mem_size: capacity, block })
+    onLease: (event) =>
+      write("malloc", { device: event.device, pool: event.pool, size: event.size, ...placeOf(event) }),
+    onRelease: (event) => write("free", { device: event.device, pool: event.pool, ...placeOf(event) })
   }
 }
 
-/** The members of a line. A block has a number in place of an address. */
+/** What a line says of the memory of a lease. */
+const placeOf = ({ block, capacity, offset, partBytes }: Leased | Released) =>
+  partBytes === undefined
+    ? { mem_size: capacity, block }
+    : { mem_size: partBytes, block, offset, block_size: capacity }
+
+/** The members of a line. A block has a number in place of an address, and a part of one has its offset there. */
 interface Line {
   readonly device: string
   readonly pool: string
   readonly size?: number
   readonly mem_size: number
   readonly block: number
+  readonly offset?: number | undefined
+  readonly block_size?: number
 }
 
 /**

@@ -21,8 +21,8 @@ const operation = "CupyLog.fromText"
 const bytes = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
 /**
- * What a recording uses of a line. CuPy writes `mem_ptr`, and numbers devices from 0; `MemoryHook.debugPrint` writes `pool` and `block`, and
- * names devices.
+ * What a recording uses of a line. CuPy writes `mem_ptr`, and numbers devices from 0; `MemoryHook.debugPrint` writes `pool` and `block`, with
+ * `offset` and `block_size` for a part of a block, and names devices.
  */
 const Line = Schema.Struct({
   hook: Schema.Literals(["alloc", "malloc", "free"]),
@@ -32,7 +32,9 @@ const Line = Schema.Struct({
   mem_ptr: Schema.optional(bytes),
   pmem_id: Schema.optional(Schema.Unknown),
   pool: Schema.optional(Schema.String),
-  block: Schema.optional(bytes)
+  block: Schema.optional(bytes),
+  offset: Schema.optional(bytes),
+  block_size: Schema.optional(bytes)
 })
 
 const decodeLine = Schema.decodeUnknownResult(Line)
@@ -75,12 +77,14 @@ class Reader implements LineReader<Effect.Effect<Recording>> {
   }
 
   #add(
-    { block, device_id, hook, mem_ptr, mem_size, pool = defaultPool, size = mem_size }: typeof Line.Type,
+    { block, block_size, device_id, hook, mem_ptr, mem_size, offset = 0, pool = defaultPool, size = mem_size }:
+      typeof Line.Type,
     line: number
   ) {
     const device = typeof device_id === "string" ? device_id : `CUDA device ${device_id}`
     const action = actions[hook]
-    const address = mem_ptr ?? (block === undefined ? undefined : this.#addressOf(block, device, mem_size, action))
+    const address = mem_ptr ??
+      (block === undefined ? undefined : offset + this.#addressOf(block, device, block_size ?? mem_size, action))
     if (address === undefined) throw malformed(line, "it has neither mem_ptr nor block")
     const at = this.#log.entries.length
     this.#log.add({ action, device, pool, at, address, size, capacity: mem_size, where: `line ${line}` })

@@ -1,7 +1,8 @@
 /** Events, recordings, exports and replays of pools that split slabs. */
 import { assert, describe, it } from "@effect/vitest"
-import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual, throws } from "@effect/vitest/utils"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
+import * as ArenaCore from "effect-gpu-pool/ArenaCore"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { Host } from "effect-gpu-pool/host"
 import * as Lease from "effect-gpu-pool/Lease"
@@ -18,8 +19,10 @@ import { leased, released } from "../../../../test/support/anyRecording.ts"
 import { runs } from "../../../../test/support/explore.ts"
 import { Ledger } from "../../../../test/support/ledger.ts"
 import { run, steps } from "../../../../test/support/poolPrograms.ts"
+import * as MemoryHook from "../../src/events/MemoryHook.ts"
 import * as PoolEvents from "../../src/events/PoolEvents.ts"
 import * as ChromeTrace from "../../src/formats/ChromeTrace.ts"
+import * as CupyLog from "../../src/formats/CupyLog.ts"
 import * as RmmLog from "../../src/formats/RmmLog.ts"
 import * as TorchSnapshot from "../../src/formats/TorchSnapshot.ts"
 import { BlockLedger } from "../../src/recording/BlockLedger.ts"
@@ -138,11 +141,13 @@ describe("events of a pool that splits slabs", () => {
             { activeBytes, heldBytes, managedBytes, peakManagedBytes: 0 }
           )
           const report = yield* Replay.run(recording)
+          deepStrictEqual(new BlockLedger(report.recording).bytes, new BlockLedger(recording).bytes)
           const replayed = new BlockLedger(report.recording)
-          const before = new BlockLedger(recording)
-          strictEqual(replayed.bytes.activeBytes, before.bytes.activeBytes)
-          strictEqual(replayed.bytes.managedBytes, before.bytes.managedBytes)
-          yield* Recording.fromLines(Recording.toLines(recording))
+          for (const event of Recording.events(report.recording)) assert.isTrue(replayed.take(event), event._tag)
+          if (report.differsAt === undefined) deepStrictEqual(replayed.bytes, ledger.bytes)
+          else assert.isAbove(recording.blocks.length, 0)
+          const again = yield* Recording.fromLines(Recording.toLines(recording))
+          deepStrictEqual(again.blocks, recording.blocks)
           yield* Effect.forEach(scopes, (scope) => Scope.close(scope, Exit.void), { discard: true })
         })
         const strategy = PoolStrategy.arena({ unitBytes: 16, slabBytes })
@@ -259,4 +264,53 @@ describe("a replay under another strategy", () => {
       const wrong = yield* Effect.flip(Replay.run(recording, { strategy: PoolStrategy.arena({ unitBytes: 3 }) }))
       strictEqual(wrong.reason._tag, "InvalidRequest")
     }))
+})
+
+describe("the core of an arena that is made again", () => {
+  it("has the parts that leases had, and what is free between them", () => {
+    const core = new ArenaCore.ArenaCore<string>({ unit: 16, part: (slab, begin) => `${slab} from ${begin}` })
+    core.addPending(256)
+    const parts = [{ begin: 32, bytes: 16, request: 10 }, { begin: 48, bytes: 64, request: 64 }, {
+      begin: 240,
+      bytes: 16,
+      request: 16
+    }]
+    const leases = core.addParts(0, 256, "slab", parts)
+    deepStrictEqual(leases.map(({ begin, capacity, value }) => [begin, capacity, value]), [
+      [32, 16, "slab from 32"],
+      [48, 64, "slab from 48"],
+      [240, 16, "slab from 240"]
+    ])
+    deepStrictEqual([core.activeBytes, core.heldBytes, core.heldBlocks, core.managedBytes], [90, 160, 2, 256])
+    for (const lease of leases) core.release(lease)
+    deepStrictEqual([core.activeBytes, core.heldBytes, core.heldBlocks, core.releases], [0, 256, 1, 3])
+    strictEqual(core.acquireOwn(0, 256, 256)?.value, "slab")
+    core.addPending(64)
+    throws(() => core.addParts(0, 64, "other", [{ begin: 8, bytes: 16, request: 1 }]))
+  })
+})
+
+describe("the lines of a hook", () => {
+  it.effect("have the parts of a slab, of which an import makes leases at the same places", () =>
+    Effect.gen(function*() {
+      const lines: Array<string> = []
+      yield* MemoryHook.run(Effect.scoped(three), MemoryHook.debugPrint((line) => lines.push(line)))
+      deepStrictEqual(
+        lines.map((line) => JSON.parse(line)).map(({ hook, mem_size, offset }) => [hook, mem_size, offset]),
+        [
+          ["alloc", 256, undefined],
+          ["malloc", 112, 0],
+          ["malloc", 64, 112],
+          ["malloc", 32, 176],
+          ["free", 64, 112],
+          ["free", 32, 176],
+          ["free", 112, 0]
+        ]
+      )
+      const imported = yield* CupyLog.fromText(lines.join("\n"))
+      const sizes = Array.from(Recording.events(imported)).flatMap((event) =>
+        event._tag === "Leased" ? [event.size] : []
+      )
+      deepStrictEqual(sizes, [100, 50, 20])
+    }).pipe(Effect.provide(gpuOf({}))))
 })

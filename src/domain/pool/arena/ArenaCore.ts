@@ -357,21 +357,32 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     }
     this.#resize()
     this.hits += parts.length - 1
+    this.#open(slab, this.#unitsOf(parts[0]!.request), parts[0]!.request)
+    // Otherwise its first part would open it.
+    slab.leases = 1
+    this.#addFree(slab.chunk)
     let rest: Chunk<A, F> | undefined = slab.chunk
-    return parts.map(({ begin, bytes, request }) => {
-      if (rest === undefined || begin + bytes > rest.begin + rest.capacity) throw new RangeError("parts overlap")
-      let chunk = rest
-      if (begin > chunk.begin) {
-        this.#split(chunk, (begin - chunk.begin) / this.unit)
-        this.#addFree(chunk)
-        chunk = chunk.after!
-        this.#takeFree(chunk)
+    const leases = parts.map(({ begin, bytes, request }) => {
+      if (rest === undefined || begin < rest.begin || begin + bytes > rest.begin + rest.capacity) {
+        throw new RangeError(`parts of a slab of ${blockSize} B overlap`)
       }
-      const lease = this.#lease(chunk, bytes / this.unit, request)
+      this.#takeFree(rest)
+      const lease = this.#lease(this.#beginningAt(rest, begin), bytes / this.unit, request)
       rest = lease.after
-      if (rest !== undefined && lease !== undefined) this.#takeFree(rest)
       return lease
     })
+    slab.leases--
+    return leases
+  }
+
+  /** The part from `begin` on of a chunk that is in no index. What is before it is free. */
+  #beginningAt(chunk: Chunk<A, F>, begin: number): Chunk<A, F> {
+    if (begin === chunk.begin) return chunk
+    this.#split(chunk, (begin - chunk.begin) / this.unit)
+    this.#addFree(chunk)
+    const rest = chunk.after!
+    this.#takeFree(rest)
+    return rest
   }
 
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
