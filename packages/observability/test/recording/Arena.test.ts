@@ -28,6 +28,9 @@ import * as TorchSnapshot from "../../src/formats/TorchSnapshot.ts"
 import { BlockLedger } from "../../src/recording/BlockLedger.ts"
 import * as Recording from "../../src/recording/Recording.ts"
 import * as Replay from "../../src/replay/Replay.ts"
+import { BlockPictures } from "../../src/viewer/page/model/BlockPicture.ts"
+import { Moments } from "../../src/viewer/page/model/Moment.ts"
+import { Run } from "../../src/viewer/page/model/Run.ts"
 import { readTimeline } from "../../src/viewer/ReadTimeline.ts"
 import { exactly } from "../replay/exactly.ts"
 
@@ -185,6 +188,8 @@ describe("a ledger of parts", () => {
   })
 })
 
+const nothing = () => {}
+
 describe("exports of a pool that splits slabs", () => {
   it.effect("have an address for each part", () =>
     Effect.gen(function*() {
@@ -223,7 +228,26 @@ describe("exports of a pool that splits slabs", () => {
 
   it.effect("are drawn at their offsets in their slab", () =>
     Effect.gen(function*() {
-      const { blocks, leases } = readTimeline(yield* recordedThree, "test")
+      const timeline = readTimeline(yield* recordedThree, "test")
+      const moments = new Moments(new Run(timeline))
+      const last = timeline.times.length
+      const shared = `block of 256 B (BufferPool, ${timeline.texts.at(timeline.blocks.family[0]!)}), of which`
+      deepStrictEqual([0, 112, 200].map((offset) => moments.blockText(0, last, offset).replace(/, at .*/, "")), [
+        `${shared} 2 leases have 144 B: 100 B for a`,
+        `${shared} 2 leases have 144 B: held`,
+        `${shared} 2 leases have 144 B: 20 B for c`
+      ])
+      const drawn: Array<readonly [number, number]> = []
+      const note = (_from: number, _to: number, bottom: number, top: number) => void drawn.push([bottom, top])
+      const pictures = new BlockPictures(new Run(timeline), "events")
+      pictures.picture({ axis: "events", from: 0, to: last + 1 }, 0, 0).draw({
+        held: nothing,
+        busy: nothing,
+        slack: nothing,
+        lease: () => note
+      })
+      deepStrictEqual(drawn.sort(([one], [other]) => one - other), [[0, 100], [112, 162], [176, 196]])
+      const { blocks, leases } = timeline
       deepStrictEqual(Array.from(blocks.capacity), [256])
       deepStrictEqual(Array.from(leases.block), [0, 0, 0])
       deepStrictEqual([Array.from(leases.offset), Array.from(leases.bytes)], [[0, 112, 176], [112, 64, 32]])
