@@ -33,7 +33,7 @@ const deviations = share > 4_000 ? 2 : 1
 /** Slabs of two units, so that leases of a scene share some. */
 const arena = PoolStrategy.arena({ unitBytes: 16, slabBytes: 32 })
 
-/** The same program whose pools split slabs, under a few random schedules. Recordings do not know parts of slabs yet. */
+/** The same program whose pools split slabs, under a few random schedules. */
 const exploreArena = (program: Effect.Effect<void, unknown>) =>
   Effect.map(
     Schedules.random(Effect.provideService(program, BufferPool.DefaultStrategy, arena), {
@@ -64,7 +64,7 @@ export const exploreScenes = (group: keyof typeof scenes): void => {
           for (const intruder of intrudersOf(scene)) {
             const program = intruded(scene, intruder)
             const schedules = yield* Effect.mapError(
-              Effect.all([exploreOne(program), scene.isRecorded === true ? Effect.succeed(0) : exploreArena(program)]),
+              Effect.all([exploreOne(program), exploreArena(program)]),
               (violation) =>
                 new Expect.Mismatch({ message: `${scene.name}, with ${intruder.name}: ${violation.message}` })
             )
