@@ -173,14 +173,6 @@ export * as PoolCore from "./domain/pool/PoolCore.ts"
 export * as PoolSource from "./services/lease/PoolSource.ts"
 
 /**
- * Which of the two a pool has, as a value.
- *
- * @category machine
- * @since 0.1.0
- */
-export * as PoolStrategy from "./domain/pool/PoolStrategy.ts"
-
-/**
  * The same for slabs that are split and merged.
  *
  * @category machine

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
+import { type BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { line, list } from "../Printable.ts"
 
