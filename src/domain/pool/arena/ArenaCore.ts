@@ -357,7 +357,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     }
     this.#resize()
     this.hits += parts.length - 1
-    this.#open(slab, this.#unitsOf(parts[0]!.request), parts[0]!.request)
+    this.#open(slab, this.#unitsOf(parts[0]!.request))
     // Otherwise its first part would open it.
     slab.leases = 1
     this.#addFree(slab.chunk)
