@@ -172,14 +172,14 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.3, whole: 46.9 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.1, whole: 46.5 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.3, whole: 60.0 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 53.9, whole: 58.9 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 63.6, whole: 102.5 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 60.7, whole: 101.7 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 71.0, whole: 109.2 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 60.7, whole: 101.8 }
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.6, whole: 47.2 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.4, whole: 46.8 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.6, whole: 60.3 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.2, whole: 59.2 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 63.9, whole: 103.7 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.0, whole: 103.0 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 71.3, whole: 110.4 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.0, whole: 103.0 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

@@ -11,6 +11,7 @@ import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
+import { QueueDriver } from "effect-gpu-pool/QueueDriver"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -323,6 +324,8 @@ const warmBaseline: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(fu
 
 const idleObjects: Effect.Effect<ObjectCounts, unknown, Device> = Effect.gen(function*() {
   yield* CommandQueue.finish
+  // What a queue keeps for some commands alone goes back under memory pressure.
+  yield* QueueDriver.use((driver) => driver.reclaim)
   yield* KernelCache.use((cache) => cache.clear)
   return yield* DeviceContext.useSync((device) => device.driverObjects.liveByKind)
 })

@@ -39,6 +39,11 @@ export interface BackendTraits {
   readonly readsStaged: boolean
   /** Whether the device has staging memory. Without it a `StagingPool` does not open. */
   readonly hasStaging: boolean
+  /**
+   * Whether one dispatch may read a part of a buffer and write another. Where it may not, the queue copies what is only read:
+   * see the option `apart` of `BufferPool.allocate`.
+   */
+  readonly readsBesideWrites: boolean
   /** Kinds of images that its devices need not have, nor kernels write. */
   readonly optionalImages: ReadonlyArray<ImageKind>
 }
@@ -65,6 +70,7 @@ export const make = (traits: Pick<BackendTraits, "language"> & Partial<BackendTr
   usesHostMemory: false,
   readsStaged: false,
   hasStaging: true,
+  readsBesideWrites: true,
   optionalImages: [],
   ...traits
 })

@@ -18,7 +18,6 @@ import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
-import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { type ConfigOf, layerOfConfig, layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
@@ -37,9 +36,9 @@ import type { OpenDevice } from "./opening/OpenDevice.ts"
 import * as Opening from "./opening/Opening.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedDevice from "./opening/SharedDevice.ts"
-import { own, serviceOf, WebGpu } from "./OwnDevice.ts"
+import { bindingOf, own, serviceOf, WebGpu } from "./OwnDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
-import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
+import { usageOf } from "./WebGpuBuffer.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -201,9 +200,10 @@ const services = Effect.fnUntraced(function*(
   const { device, queue } = yield* Opening.memoryOf(opened, later, rectangles)
   const images = ImageDriver.imagesOf(opened, queue)
   const driver = ImageDriver.make(opened, images)
+  const parts = { loadParts: later.use(() => Effect.void), ...later.calls(["partUnsafe"]) }
   const kernelTimes = yield* CurrentKernelTimes
   return Context.add(
-    Device.fromDrivers({ device, cache, queue, images: driver, kernelTimes }),
+    Device.fromDrivers({ device: Object.assign(device, parts), cache, queue, images: driver, kernelTimes }),
     WebGpu,
     serviceOf(opened, { device, queue, images, driver })
   )
@@ -212,7 +212,8 @@ const services = Effect.fnUntraced(function*(
 /**
  * The GPUBuffer of a lease or device buffer. It has the block's size, which may be more than the requested one. A
  * sub-region has the GPUBuffer of the whole buffer, from `origin` on: bind it with {@link binding}. Fails with
- * Released, ForeignDevice, or InvalidRequest for a buffer of no bytes.
+ * Released, ForeignDevice, or InvalidRequest for a buffer of no bytes; and with Unsupported for a lease of a pool with
+ * `PoolStrategy.arena` that is a part of a GPUBuffer, for which there is {@link binding}.
  *
  * **Gotchas**
  *
@@ -242,7 +243,14 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
 
 /**
  * A binding of the requested bytes, rounded up to the multiple of 4 that WebGPU binds: so `arrayLength` in a shader is
- * the lease's length and not that of its larger block. Errors and gotchas as {@link handle}.
+ * the lease's length and not that of its larger block. Fails with Released, ForeignDevice, or InvalidRequest for a buffer
+ * of no bytes.
+ *
+ * **Gotchas**
+ *
+ * Leases of a pool with `PoolStrategy.arena` are parts of few GPUBuffers. WebGPU refuses a dispatch that reads one part of a
+ * GPUBuffer (`read`) and writes another (`read_write`), and a copy within one. The library's own commands copy through
+ * memory of their own then; in your commands bind both parts as `read_write`, or allocate them `apart`.
  *
  * **Example** (A bind group of your own)
  *
@@ -265,20 +273,7 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
 export const binding = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<WebGpuHandle.BufferBinding, GpuError, WebGpu> =>
-  Effect.flatMap(
-    own,
-    ({ device }) => validated("WebGpu.binding", (operation) => Exit.succeed(bindingOf(operation, buffer, device)))
-  )
-
-/** Throws the error of a buffer that cannot be used. */
-const bindingOf = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  device: WebGpuDevice
-): WebGpuHandle.BufferBinding => {
-  const memory = valid(BufferMemory.some(operation, buffer, device))
-  return { buffer: gpuOf(memory), offset: memory.origin, size: roundUp4(buffer.size) }
-}
+  WebGpu.use((gpu) => validated("WebGpu.binding", () => gpu.bindingUnsafe(buffer)))
 
 /**
  * Submits commands of the program's own on buffers of the library. In one step it submits what the library has recorded, calls
@@ -326,7 +321,7 @@ export const submit = <const Buffers extends ReadonlyArray<BufferLike.BufferLike
     WebGpu.use((gpu) =>
       validated("WebGpu.submit", (operation) => {
         valid(Label.problem(operation, options?.label))
-        const bindings = buffers.map((buffer) => bindingOf(operation, buffer, device)) as {
+        const bindings = buffers.map((buffer) => valid(bindingOf(operation, buffer, device))) as {
           [At in keyof Buffers]: WebGpuHandle.BufferBinding
         }
         return queue.write("GPUQueue.submit", () => options?.label ?? operation, () => {

@@ -22,6 +22,8 @@ export class WebGpuBuffer extends DeviceBuffer {
   regions = 0
   /** Whether the GPUBuffer belongs to the program, so that the library never destroys it. */
   readonly isBorrowed: boolean
+  /** Of a part that a pool leases: why its GPUBuffer is not handed out. */
+  readonly sharing: GpuError | undefined
 
   constructor(
     owner: DeviceInfo,
@@ -29,11 +31,16 @@ export class WebGpuBuffer extends DeviceBuffer {
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     gpu: WebGpuHandle.Buffer,
-    { isBorrowed = false, part }: { readonly part?: Part; readonly isBorrowed?: boolean } = {}
+    { isBorrowed = false, part, sharing }: {
+      readonly part?: Part
+      readonly isBorrowed?: boolean
+      readonly sharing?: GpuError
+    } = {}
   ) {
     super(owner, size, usage, label, part)
     this.gpu = gpu
     this.isBorrowed = isBorrowed
+    this.sharing = sharing
   }
 
   /**

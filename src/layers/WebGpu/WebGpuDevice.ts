@@ -155,7 +155,7 @@ export class WebGpuDevice {
   }
 
   #destroy(buffer: WebGpuBuffer): void {
-    if (buffer.destroyed) return
+    if (buffer.destroyed || buffer.sharing !== undefined) return
     buffer.destroyed = true
     const root = buffer.root as WebGpuBuffer
     if (root !== buffer) {

@@ -136,7 +136,7 @@ const imageOperations = [
 
 /** Programs can call the device themselves, so what every backend needs to be sure of is checked here. */
 const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service"] => {
-  const { createFromHost, driverObjects, info, partUnsafe, status } = device
+  const { createFromHost, driverObjects, info, loadParts, partUnsafe, status } = device
   return {
     info,
     status,
@@ -150,6 +150,7 @@ const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service
     createRegionUnsafe: (part, size, usage, label) =>
       status.error === undefined ? device.createRegionUnsafe(part, size, usage, label) : Exit.fail(status.error),
     partUnsafe,
+    loadParts,
     destroyBufferUnsafe: (buffer) => {
       if (buffer.destroyed) return Exit.void
       const problem = BufferProblems.ownerProblem("DeviceContext.destroyBufferUnsafe", buffer, info)

@@ -9,6 +9,8 @@ import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
+import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
@@ -34,6 +36,7 @@ export interface BufferSourceOptions {
   readonly allocator: Allocator["Service"]
   readonly driver: Pick<QueueDriver["Service"], "fillUnsafe">
   readonly limits: DeviceLimits
+  readonly traits: Pick<BackendTraits, "readsBesideWrites">
   /** How the memory splits slabs, if it does. */
   readonly slabs: Slabs | undefined
   readonly sizePolicy: SizePolicy.SizePolicy
@@ -55,10 +58,13 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly borrows: boolean
   readonly splits: boolean
   readonly clears: boolean
-  /** Usage flags that the pool adds: one that clears its blocks fills them itself. */
+  /**
+   * Usage flags that the pool adds: one that clears its blocks fills them itself, and from a slab the queue may copy what a
+   * dispatch cannot read there.
+   */
   protected readonly added: BufferUsage.BufferUsage
   readonly reclaim: Effect.Effect<void, GpuError>
-  blockSize: (size: number) => number
+  #blockSize: (size: number) => number
   readonly exactSize: (size: number) => number
   readonly #options: BufferSourceOptions
   readonly #policy: SizePolicy.SizePolicy
@@ -74,14 +80,15 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     this.borrows = this.#policy.borrow > 0
     this.splits = slabs !== undefined
     this.clears = clears
-    this.added = clears ? BufferUsage.copyDst : 0
+    const copies = this.splits && !options.traits.readsBesideWrites
+    this.added = (clears ? BufferUsage.copyDst : 0) | (copies ? BufferUsage.copySrc : 0)
     this.reclaim = allocator.reclaim
-    this.blockSize = this.#blockSizes(options.maxBytes)
+    this.#blockSize = this.#blockSizes(options.maxBytes)
     this.exactSize = this.#sizes(SizePolicy.exact, Infinity)
   }
 
   limitTo(maxBytes: number): void {
-    this.blockSize = this.#blockSizes(maxBytes)
+    this.#blockSize = this.#blockSizes(maxBytes)
   }
 
   #blockSizes(maxBytes: number): (size: number) => number {
@@ -92,16 +99,26 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     return SizePolicy.forDevice(policy, { granularity: this.#granularity, maxBlockBytes })
   }
 
+  /** Staging memory of a pool that splits slabs has blocks of its own. */
+  blockSize(size: number, family: Family): number {
+    return this.splits && !this.splitsFamily(family) ? this.exactSize(size) : this.#blockSize(size)
+  }
+
   mostBorrowed(blockSize: number): number {
     return SizePolicy.borrowLimit(this.#policy, blockSize)
   }
 
   family(usage: BufferUsage.BufferUsage): number {
-    return (usage | this.added) + this.index * usages
+    return this.#ofBlocks(usage) + this.index * usages
   }
 
   owns(family: Family): boolean {
     return typeof family === "number" && Math.floor(family / usages) === this.index
+  }
+
+  /** Staging memory is never split: no command may use memory beside what is mapped. */
+  splitsFamily(family: Family): boolean {
+    return this.splits && typeof family === "number" && !BufferUsageRules.isStaging(family % usages)
   }
 
   isUsual(usage: BufferUsage.BufferUsage): boolean {
@@ -128,10 +145,16 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
     const { allocator, around, warn } = this.#options
-    const allocated = allocateFrom(allocator, warn, capacity, { usage: usage | this.added, label, callSite })
+    const allocated = allocateFrom(allocator, warn, capacity, { usage: this.#ofBlocks(usage), label, callSite })
     return around === undefined
       ? allocated
       : Effect.provideService(allocated, CurrentCounted, around.counted(capacity))
+  }
+
+  /** The usage of the blocks of a request. Staging memory is not split, and may only be copied from where its usage says so. */
+  #ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    if (this.added === 0) return usage
+    return usage | (BufferUsageRules.isStaging(usage) ? this.added & ~BufferUsage.copySrc : this.added)
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
@@ -165,10 +188,10 @@ export const openSource = <S extends BufferSource>(
   settings: Pick<BufferSourceOptions, "clears" | "sizePolicy"> & Partial<Pick<BufferSourceOptions, "slabs">>
 ): Effect.Effect<S, never, Allocator | DeviceContext | QueueDriver> =>
   Effect.gen(function*() {
-    const { info: { limits } } = yield* DeviceContext
+    const { info: { limits, traits } } = yield* DeviceContext
     const driver = yield* QueueDriver
     const allocator = yield* Allocator
     memory.join(allocator.limits ?? [])
     const { core: { maxBytes, slabs }, limits: around, warn } = memory
-    return new Source({ slabs, ...settings, allocator, driver, limits, maxBytes, around, warn })
+    return new Source({ slabs, ...settings, allocator, driver, limits, traits, maxBytes, around, warn })
   })

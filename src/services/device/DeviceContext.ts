@@ -85,6 +85,8 @@ export class DeviceContext extends Context.Service<DeviceContext, {
    * does not need, and ends with the buffer. Without it pools on the device cannot split memory.
    */
   readonly partUnsafe?: ((whole: DeviceBuffer, begin: number, bytes: number) => DeviceBuffer) | undefined
+  /** Loads the code of `partUnsafe`, where that is not loaded at once. A pool that splits memory runs it before. */
+  readonly loadParts?: Effect.Effect<void, GpuError> | undefined
   /**
    * Frees a buffer when called. Recorded commands that use it must be submitted before: an Allocator does that.
    * Destroying a buffer twice does nothing.

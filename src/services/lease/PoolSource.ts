@@ -37,7 +37,7 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   /** Waits until the driver really has the destroyed memory back. */
   readonly reclaim: Effect.Effect<void, GpuError>
   /** The size of the block that a request gets. */
-  blockSize(size: number): number
+  blockSize(size: number, family: Family): number
   /** The requested size, rounded up to the device's granularity. */
   exactSize(size: number): number
   /** The limit of the pool has changed. */
@@ -45,6 +45,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   family(wanted: W): Family
   /** Whether a family is one of its own. */
   owns(family: Family): boolean
+  /** Whether blocks of a family of its own are split. */
+  splitsFamily(family: Family): boolean
   /** Whether a request needs no further check: most requests do not. */
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */

@@ -306,10 +306,10 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
   #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
     const { pool, source } = this
     if (wants.length === 0 || wants.length > mostHitTogether || !this.mayHit) return false
-    const bins = wants.map(({ size, wanted }) => ({
-      blockSize: size === 0 ? 0 : source.blockSize(size),
-      family: source.family(wanted)
-    }))
+    const bins = wants.map(({ size, wanted }) => {
+      const family = source.family(wanted)
+      return { blockSize: size === 0 ? 0 : source.blockSize(size, family), family }
+    })
     // All of them together may have as much padding as the next request alone.
     const padding = bins.reduce((sum, { blockSize }, index) => sum + blockSize - wants[index]!.size, 0)
     if (source.borrows && padding > pool.core.nextPadding) return false

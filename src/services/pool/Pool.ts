@@ -140,8 +140,10 @@ export const makeMemory = (
 ): Effect.Effect<PoolRuntime, GpuError, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const strategy = settings.strategy ?? (yield* DefaultStrategy)
-    const core = strategy && coreOf(strategy, yield* DeviceContext)
+    const device = yield* DeviceContext
+    const core = strategy && coreOf(strategy, device)
     if (isGpuError(core)) return yield* core
+    if (strategy?.splits && device.loadParts) yield* device.loadParts
     return yield* makeMemoryWith({ ...settings, strategy }, {
       warn: toLoggers,
       queue: waitQueue,
@@ -170,7 +172,8 @@ const coreOf = (
   return (memory, options) =>
     core<Leasable, Family>(options, {
       alignment: info.limits.regionAlignment,
-      splits: (family) => Array.from(memory.sources).some((source) => source.splits && source.owns(family)),
+      splits: (family) =>
+        Array.from(memory.sources).some((source) => source.owns(family) && source.splitsFamily(family)),
       part: (slab, begin, bytes) => partUnsafe!(slab as DeviceBuffer, begin, bytes)
     })
 }

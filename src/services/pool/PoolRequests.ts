@@ -169,8 +169,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     if (size === 0) return this.#empty(list, call, label)
     if (!this.mayHit) return undefined
     const { pool, pool: { machine }, source } = this
-    const blockSize = machine.hitSize(source, size)
-    const block = machine.tryHit(source, source.family(wanted), size, blockSize)
+    const family = source.family(wanted)
+    const blockSize = machine.hitSize(source, size, family)
+    const block = machine.tryHit(source, family, size, blockSize)
     if (block === undefined) return undefined
     // The blocks of a source's families are its own.
     const lease = this.leases.grant(source, list, block as Block<V>, size, wanted, label)
@@ -264,7 +265,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const waitPolicy = this.waitPolicyOf(operation, options)
     if (isGpuError(waitPolicy)) return waitPolicy
     const exactSize = source.exactSize(size)
-    const blockSize = source.blockSize(size)
+    const family = source.family(wanted)
+    const blockSize = source.blockSize(size, family)
     const request = new LeaseRequest<L>({
       source,
       operation,
@@ -272,7 +274,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       size,
       exactSize,
       blockSize: budget === undefined || source.splits ? blockSize : budget.blockSize(blockSize, exactSize),
-      family: source.family(wanted),
+      family,
       wanted,
       label,
       callSite: options?.callSite,

@@ -206,7 +206,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     const slot = size % mostSizes
     if (known[slot] === size) return
     known[slot] = size
-    const blockSize = source.blockSize(size)
+    const blockSize = source.blockSize(size, family)
     sizes.push(size, source.exactSize(size), blockSize, source.mostBorrowed(blockSize))
   }
 

@@ -385,7 +385,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
   hit(replayed: ReplayedRequest, source: ReplayedSource): ReplayedLease | undefined {
     const { machine } = this
     const { callSite, label, size } = replayed.asked
-    const blockSize = machine.hitSize(source, size)
+    const blockSize = machine.hitSize(source, size, source.family)
     const block = machine.tryHit(source, source.family, size, blockSize)
     if (block === undefined) return undefined
     const lease = this.#lease(block, size, label, callSite, undefined)

@@ -40,7 +40,7 @@ export interface PoolMachineOptions<A extends Reusable = Reusable> extends PoolC
  * @since 0.1.0
  */
 export interface SizedSource extends RequestSource {
-  blockSize(size: number): number
+  blockSize(size: number, family: Family): number
   exactSize(size: number): number
 }
 
@@ -88,9 +88,9 @@ export class PoolLife<A extends Reusable = Reusable> {
   }
 
   /** The block size that a request for so many bytes looks for first, where nothing is reserved and no budget limits it. */
-  hitSize(source: SizedSource, size: number): number {
+  hitSize(source: SizedSource, size: number, family: Family): number {
     const padding = this.memory.paddingOf(source)
-    const blockSize = source.blockSize(size)
+    const blockSize = source.blockSize(size, family)
     // Mostly padding is not scarce, and the exact size does not matter.
     if (blockSize - size <= padding) return blockSize
     const exactSize = source.exactSize(size)

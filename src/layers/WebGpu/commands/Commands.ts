@@ -42,7 +42,7 @@ export const encode = (
     if (command._tag === "dispatch" && uniforms !== undefined) {
       pass ??= encoder.beginComputePass()
       if (pipeline !== command.kernel.pipeline) pass.setPipeline(pipeline = command.kernel.pipeline)
-      command.kernel.encode(pass, command, uniforms)
+      command.kernel.encode(pass, command, uniforms, command)
       continue
     }
     pass?.end()

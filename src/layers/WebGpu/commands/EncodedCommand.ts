@@ -4,8 +4,13 @@
  * @internal
  */
 import type { CommandLabel } from "../../../domain/arguments/CommandLabel.ts"
+import type { LazyModule } from "../../../services/calls/LazyModule.ts"
+import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
+import { gpuOf } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
+import { encodeCopy } from "./ByteCopies.ts"
+import type { Run, Scratch } from "./Scratch.ts"
 
 export interface EncodedCommand {
   readonly _tag: "encoded"
@@ -30,13 +35,15 @@ export interface Pattern {
   readonly bytes: number
 }
 
-/** Textures that one submit needs: they are destroyed after it. */
+/** What one submit needs besides: textures, which are destroyed after it, and the scratch memory of its queue. */
 export class Temporaries {
+  readonly scratch: LazyModule<Scratch>
   readonly #opened: OpenDevice
   readonly #textures: Array<WebGpuHandle.Texture> = []
 
-  constructor(opened: OpenDevice) {
+  constructor(opened: OpenDevice, scratch: LazyModule<Scratch>) {
     this.#opened = opened
+    this.scratch = scratch
   }
 
   add(descriptor: Parameters<WebGpuHandle.Device["createTexture"]>[0]): WebGpuHandle.Texture {
@@ -46,6 +53,22 @@ export class Temporaries {
     return texture
   }
 
+  /** Copies runs between two buffers; together they have `bytes` bytes. Between parts of one GPUBuffer they go through scratch memory. */
+  copy(
+    encoder: WebGpuHandle.CommandEncoder,
+    source: DeviceBuffer,
+    target: DeviceBuffer,
+    runs: Iterable<Run>,
+    bytes: number
+  ): void {
+    const [here, there] = [gpuOf(source), gpuOf(target)]
+    const through = here === there ? this.scratch.value : undefined
+    if (through !== undefined) return through.copy(encoder, source, target, runs, bytes)
+    for (const [from, to, length] of runs) {
+      encodeCopy(encoder, here, source.origin + from, there, target.origin + to, length)
+    }
+  }
+
   /** To be called when the commands that use them are submitted. */
   destroy(): void {
     for (const texture of this.#textures) {
@@ -53,5 +76,6 @@ export class Temporaries {
       this.#opened.driverObjects.remove("temporary")
     }
     this.#textures.length = 0
+    this.scratch.value?.submitted()
   }
 }

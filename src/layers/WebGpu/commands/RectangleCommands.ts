@@ -17,11 +17,8 @@ import type { Rectangles } from "./WebGpuQueue.ts"
 
 export const rectangles: Rectangles = (queue, opened) => ({
   copyRectUnsafe: (extent, source, from, target, to) =>
-    queue.record(command(CommandLabel.copyRect(extent, source, target), (encoder) => {
-      const [here, there] = [gpuOf(source), gpuOf(target)]
-      for (const [start, end, bytes] of runs(extent, from, to)) {
-        encodeCopy(encoder, here, source.origin + start, there, target.origin + end, bytes)
-      }
+    queue.record(command(CommandLabel.copyRect(extent, source, target), (encoder, temporaries) => {
+      temporaries.copy(encoder, source, target, runs(extent, from, to), byteLength(extent))
     })),
   writeRectUnsafe: (extent, target, to, rows) =>
     queue.write("GPUQueue.writeBuffer", CommandLabel.writeRect(extent, target), () => {

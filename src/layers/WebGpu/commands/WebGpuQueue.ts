@@ -9,6 +9,7 @@ import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import type { LazyModule } from "../../../services/calls/LazyModule.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { UniformRing } from "../kernels/UniformRing.ts"
 import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
@@ -16,21 +17,31 @@ import { awaitEnd } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, roundUp4, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
-import { encodeCopy, writeBytes } from "./ByteCopies.ts"
+import { writeBytes } from "./ByteCopies.ts"
 import * as Commands from "./Commands.ts"
 import { command, type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
+import type { Scratch } from "./Scratch.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 
-export const make = (opened: OpenDevice, rectangles: Rectangles): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
+export const make = (
+  opened: OpenDevice,
+  later: LazyModule<ScratchPart>,
+  rectangles: Rectangles
+): Effect.Effect<WebGpuQueue, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => new WebGpuQueue(opened, rectangles)),
+    Effect.sync(() => new WebGpuQueue(opened, later, rectangles)),
     (queue) => Effect.sync(() => queue.close())
   )
 
 type Driver = QueueDriver["Service"]
+
+/** The code of scratch memory, which is loaded before the first buffer is split or bound. */
+export interface ScratchPart {
+  readonly Scratch: new(opened: OpenDevice) => Scratch
+}
 
 /** The commands on rectangles of a queue, which some layers leave out. */
 export type Rectangles = (
@@ -44,16 +55,18 @@ export class WebGpuQueue implements Driver {
   /** Set by the first dispatch. */
   #uniforms: UniformRing | undefined
   readonly #pattern: FillPattern
+  readonly #scratch: LazyModule<Scratch>
   readonly #work: SubmittedWork
   #commands: Array<Commands.Command> = []
   readonly copyRectUnsafe!: Driver["copyRectUnsafe"]
   readonly writeRectUnsafe!: Driver["writeRectUnsafe"]
   readonly readRectUnsafe!: Driver["readRectUnsafe"]
 
-  constructor(opened: OpenDevice, rectangles: Rectangles) {
+  constructor(opened: OpenDevice, later: LazyModule<ScratchPart>, rectangles: Rectangles) {
     this.#opened = opened
     this.#device = opened.device
     this.#pattern = new FillPattern(opened)
+    this.#scratch = later.map(({ Scratch }) => new Scratch(opened))
     this.#work = new SubmittedWork(opened.device.queue)
     Object.assign(this, rectangles(this, opened))
   }
@@ -74,9 +87,9 @@ export class WebGpuQueue implements Driver {
   }
 
   readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
-    this.record(command(CommandLabel.copy(bytes, source, target), (encoder) => {
-      const [from, to] = [source.origin + sourceOffset, target.origin + targetOffset]
-      encodeCopy(encoder, gpuOf(source), from, gpuOf(target), to, roundUp4(bytes))
+    this.record(command(CommandLabel.copy(bytes, source, target), (encoder, temporaries) => {
+      const length = roundUp4(bytes)
+      temporaries.copy(encoder, source, target, [[sourceOffset, targetOffset, length]], length)
     }))
 
   /** The number of the next submit where commands are recorded, else that of the last one. */
@@ -160,7 +173,7 @@ export class WebGpuQueue implements Driver {
     const scopes = inScopes(this.#device, () => {
       const uniforms = this.#uniforms?.upload()
       const encoder = this.#device.createCommandEncoder()
-      const temporaries = new Temporaries(this.#opened)
+      const temporaries = new Temporaries(this.#opened, this.#scratch)
       try {
         Commands.encode(encoder, commands, uniforms, temporaries)
         this.#device.queue.submit([encoder.finish()])
@@ -216,6 +229,7 @@ export class WebGpuQueue implements Driver {
   readonly reclaim: Driver["reclaim"] = Effect.suspend(() => {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
+    this.#scratch.value?.reset()
     submitNothing(this.#opened)
     this.#work.askAnew()
     return this.#worked
@@ -224,8 +238,7 @@ export class WebGpuQueue implements Driver {
   /** Drops what was recorded and not submitted. */
   close(): void {
     this.#commands = []
-    this.#uniforms?.reset()
-    this.#pattern.reset()
+    this.#reset()
   }
 
   /**
@@ -255,7 +268,12 @@ export class WebGpuQueue implements Driver {
    */
   #distrust(): void {
     this.flushUnsafe()
+    this.#reset()
+  }
+
+  #reset(): void {
     this.#uniforms?.reset()
     this.#pattern.reset()
+    this.#scratch.value?.reset()
   }
 }

@@ -23,6 +23,7 @@ import { featureHint, type OpenDevice } from "../opening/OpenDevice.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { BindGroups, type Bound } from "./BindGroups.ts"
 import { KernelTimestamps } from "./KernelTimestamps.ts"
+import * as ReadConflicts from "./ReadConflicts.ts"
 import { UniformRing } from "./UniformRing.ts"
 import {
   type Binding,
@@ -50,6 +51,8 @@ export class WebGpuKernel extends CompiledKernel {
   readonly pipeline: WebGpuHandle.ComputePipeline
   readonly bindGroups: BindGroups
   readonly #opened: OpenDevice
+  /** Which vectors are only read. */
+  readonly #reads: ReadonlyArray<boolean>
   /** Read once: the driver answers each question for a limit. */
   readonly #largestGrid: number
 
@@ -65,6 +68,7 @@ export class WebGpuKernel extends CompiledKernel {
     this.pipeline = pipeline
     this.bindGroups = bindGroups
     this.#opened = opened
+    this.#reads = source.bindings.map((argument) => argument._tag === "VectorArg" && argument.access === "read")
     this.#largestGrid = opened.device.limits.maxComputeWorkgroupsPerDimension
   }
 
@@ -96,29 +100,36 @@ export class WebGpuKernel extends CompiledKernel {
     const { images, samplers, timed, vectors } = dispatch
     const label = CommandLabel.dispatch(this.kernel.name, dispatch.count)
     const command = { _tag: "dispatch", label, kernel: this, vectors, images, samplers, groups, uniformOffset } as const
-    return timed === undefined ? command : this.#timed(command, timed)
+    const conflicts = ReadConflicts.of(vectors, this.#reads)
+    return timed === undefined && conflicts === undefined ? command : this.#alone(command, conflicts, timed)
   }
 
   /** Into a pass that has the kernel's pipeline already. */
   encode(
     pass: WebGpuHandle.ComputePassEncoder,
-    command: DispatchCommand,
-    uniforms: WebGpuHandle.Buffer
+    { groups, uniformOffset }: DispatchCommand,
+    uniforms: WebGpuHandle.Buffer,
+    bound: Bound
   ): void {
-    const { groups, uniformOffset } = command
-    pass.setBindGroup(0, this.bindGroups.get(uniforms, this.source.uniformBytes, command), [uniformOffset])
+    pass.setBindGroup(0, this.bindGroups.get(uniforms, this.source.uniformBytes, bound), [uniformOffset])
     pass.dispatchWorkgroups(groups[0], groups[1])
   }
 
-  /** The dispatch as it is, where the device has no timestamps. */
-  #timed(command: DispatchCommand, timed: NonNullable<Dispatch["timed"]>): DispatchCommand | EncodedCommand {
-    const timestamps = KernelTimestamps.of(this.#opened)
-    if (timestamps === undefined) return command
-    return encoded(command.label, (encoder, _, uniforms) => {
+  /** In a pass of its own, where it is timed or reads copies; else the dispatch as it is, as on a device without timestamps. */
+  #alone(
+    command: DispatchCommand,
+    conflicts: ReadConflicts.ReadConflicts | undefined,
+    timed: Dispatch["timed"]
+  ): DispatchCommand | EncodedCommand {
+    const timestamps = timed && KernelTimestamps.of(this.#opened)
+    if (timestamps === undefined && conflicts === undefined) return command
+    return encoded(command.label, (encoder, { scratch }, uniforms) => {
       if (uniforms === undefined) return
-      const pass = timestamps.begin(encoder, timed)
+      // A device that has kernels has loaded it.
+      const bound = conflicts ? ReadConflicts.resolved(encoder, command, conflicts, scratch.value!) : command
+      const pass = timed && timestamps ? timestamps.begin(encoder, timed) : encoder.beginComputePass()
       pass.setPipeline(this.pipeline)
-      this.encode(pass, command, uniforms)
+      this.encode(pass, command, uniforms, bound)
       pass.end()
     })
   }

@@ -37,14 +37,14 @@ export const open = Effect.fn("WebGpu.open")(function*<Given extends Options, S>
 /** The buffers of an open device, and its queue. They end with the scope. */
 export const memoryOf = Effect.fnUntraced(function*(
   opened: OpenDevice.OpenDevice,
-  staging: LazyModule<StagingPart>,
+  later: LazyModule<StagingPart & WebGpuQueue.ScratchPart>,
   rectangles: WebGpuQueue.Rectangles
 ): Effect.fn.Return<
   { readonly device: WebGpuDevice; readonly queue: WebGpuQueue.WebGpuQueue },
   never,
   Scope.Scope
 > {
-  const queue = yield* WebGpuQueue.make(opened, rectangles)
+  const queue = yield* WebGpuQueue.make(opened, later, rectangles)
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       // The program's own buffers outlive the layer, and what was recorded with them counts.
@@ -52,5 +52,5 @@ export const memoryOf = Effect.fnUntraced(function*(
       opened.status.lose("its layer is closed")
     })
   )
-  return { device: new WebGpuDevice(opened, staging), queue }
+  return { device: new WebGpuDevice(opened, later), queue }
 })
