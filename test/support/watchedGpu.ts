@@ -17,7 +17,14 @@ export type Bends = Readonly<Record<string, (proceed: () => unknown, ...args: Re
 /** Dawn crashes when this object is collected while anything made from it is in use. */
 const dawn = create(["backend=null"])
 
-const classes = new Set(["GPU", "GPUAdapter", "GPUDevice", "GPUQueue"])
+const classes = new Set([
+  "GPU",
+  "GPUAdapter",
+  "GPUDevice",
+  "GPUQueue",
+  "GPUCommandEncoder",
+  "GPUComputePassEncoder"
+])
 
 export const watchedGpu = (bends: Bends = {}): Watched => {
   const calls = new Map<string, number>()

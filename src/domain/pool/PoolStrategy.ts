@@ -7,6 +7,7 @@ import { attempt } from "../arguments/ArgumentProblem.ts"
 import { formatted } from "../arguments/Format.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
+import { searchApart } from "./arena/SearchApart.ts"
 import { type BlockCore, PoolCore } from "./PoolCore.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { ownQueue, type ReusePolicy } from "./ReusePolicy.ts"
@@ -26,6 +27,8 @@ export interface PoolStrategy {
   readonly arena?: ArenaOptions | undefined
   /** Makes the core of a memory. */
   readonly core: <A, F>(options: PoolCoreOptions, memory: SplitMemory<A, F>) => BlockCore<A, F>
+  /** How requests that should be apart from some allocations search. Without it they take any memory. */
+  readonly searchApart?: typeof searchApart | undefined
   /** What is wrong with the arguments that it was made of. Pools with such a strategy fail with it. */
   readonly problem?: GpuError | undefined
 }
@@ -120,6 +123,7 @@ export const arena = (options: ArenaOptions = {}): PoolStrategy => {
     name: "arena",
     splits: true,
     arena: { slabBytes, growth, unitBytes },
+    searchApart,
     // Alignments are powers of two.
     core: (coreOptions, { alignment, part, splits }) =>
       new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, borrow, unit: Math.max(unitBytes, alignment) }),

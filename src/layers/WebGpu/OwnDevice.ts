@@ -17,7 +17,7 @@ import type * as ImageLike from "../../services/images/ImageLike.ts"
 import type { WebGpuQueue } from "./commands/WebGpuQueue.ts"
 import type { WebGpuImages } from "./images/WebGpuImages.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
-import { gpuOf, roundUp4, type WebGpuBuffer } from "./WebGpuBuffer.ts"
+import { gpuOf, type WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -67,8 +67,6 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly info: DeviceInfo
   /** See {@link handle}; the answer is an Exit, for use within one step. */
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
-  /** See {@link binding}; the answer is an Exit, for use within one step. */
-  readonly bindingUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.BufferBinding, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
@@ -113,27 +111,8 @@ export const serviceOf = (
       const { sharing } = memory.wholeMemory as WebGpuBuffer
       return sharing === undefined ? Exit.succeed(gpuOf(memory)) : Exit.fail(sharing)
     },
-    bindingUnsafe: (buffer) => {
-      const binding = bindingOf("WebGpu.binding", buffer, { info, status })
-      return isGpuError(binding) ? Exit.fail(binding) : Exit.succeed(binding)
-    },
     textureUnsafe: (image) => own.images.value?.textureUnsafe("WebGpu.texture", image) ?? Exit.fail(noImage(image))
   }))
-}
-
-/**
- * Where a buffer's bytes are.
- *
- * @internal
- */
-export const bindingOf = (
-  operation: string,
-  buffer: BufferLike.BufferLike,
-  device: Pick<OpenDevice, "info" | "status">
-): WebGpuHandle.BufferBinding | GpuError => {
-  const memory = BufferMemory.some(operation, buffer, device)
-  if (isGpuError(memory)) return memory
-  return { buffer: gpuOf(memory), offset: memory.origin, size: roundUp4(buffer.size) }
 }
 
 /** The error where the device has no image yet. */

@@ -15,8 +15,12 @@ const sharing = unsupported(
   "Call WebGpu.binding, which says where the lease begins and how long it is, or use a pool without PoolStrategy.arena."
 )
 
+class SlabPart extends WebGpuBuffer {
+  override readonly sharing = sharing
+}
+
 /** A part that a pool leases, and that ends with it. */
 export const partUnsafe = (whole: DeviceBuffer, origin: number, size: number): WebGpuBuffer => {
   const part = { parent: whole, origin, isAlone: true }
-  return new WebGpuBuffer(whole.owner, size, whole.usage, undefined, gpuOf(whole), { part, sharing })
+  return new SlabPart(whole.owner, size, whole.usage, undefined, gpuOf(whole), { part })
 }

@@ -18,6 +18,7 @@ import type * as SamplerOptions from "../../domain/images/SamplerOptions.ts"
 import * as Adoption from "../../services/backend/Adoption.ts"
 import * as Device from "../../services/backend/Device.ts"
 import type * as BufferLike from "../../services/buffers/BufferLike.ts"
+import * as BufferMemory from "../../services/buffers/BufferMemory.ts"
 import { type ConfigOf, layerOfConfig, layerOfOptions } from "../../services/calls/LayerConfig.ts"
 import { validated } from "../../services/calls/Validated.ts"
 import type { DeviceBuffer } from "../../services/device/DeviceBuffer.ts"
@@ -36,9 +37,9 @@ import type { OpenDevice } from "./opening/OpenDevice.ts"
 import * as Opening from "./opening/Opening.ts"
 import * as OpenOptions from "./opening/OpenOptions.ts"
 import * as SharedDevice from "./opening/SharedDevice.ts"
-import { bindingOf, own, serviceOf, WebGpu } from "./OwnDevice.ts"
+import { own, serviceOf, WebGpu } from "./OwnDevice.ts"
 import type * as WebGpuApi from "./WebGpuApi.ts"
-import { usageOf } from "./WebGpuBuffer.ts"
+import { gpuOf, roundUp4, usageOf } from "./WebGpuBuffer.ts"
 import type { WebGpuDevice } from "./WebGpuDevice.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
 
@@ -273,14 +274,27 @@ export const handle = (buffer: BufferLike.BufferLike): Effect.Effect<WebGpuHandl
 export const binding = (
   buffer: BufferLike.BufferLike
 ): Effect.Effect<WebGpuHandle.BufferBinding, GpuError, WebGpu> =>
-  WebGpu.use((gpu) => validated("WebGpu.binding", () => gpu.bindingUnsafe(buffer)))
+  Effect.flatMap(
+    own,
+    ({ device }) => validated("WebGpu.binding", (operation) => Exit.succeed(bindingOf(operation, buffer, device)))
+  )
+
+/** Throws the error of a buffer that cannot be used. */
+const bindingOf = (
+  operation: string,
+  buffer: BufferLike.BufferLike,
+  device: WebGpuDevice
+): WebGpuHandle.BufferBinding => {
+  const memory = valid(BufferMemory.some(operation, buffer, device))
+  return { buffer: gpuOf(memory), offset: memory.origin, size: roundUp4(buffer.size) }
+}
 
 /**
  * Submits commands of the program's own on buffers of the library. In one step it submits what the library has recorded, calls
  * `encode` with a binding of each buffer, and submits the command buffers that `encode` returns: so they see all earlier commands, and no
  * other fiber can end a lease or record between. `encode` may also return none, and only call the device.
  *
- * Fails as {@link handle} does, with DeviceLost or DriverError. An error of the device in this step fails the next `finish` or `read`, with
+ * Fails as {@link binding} does, with DeviceLost or DriverError. An error of the device in this step fails the next `finish` or `read`, with
  * the `label` among its commands.
  *
  * **Example** (A pass of your own after a write)
@@ -321,7 +335,7 @@ export const submit = <const Buffers extends ReadonlyArray<BufferLike.BufferLike
     WebGpu.use((gpu) =>
       validated("WebGpu.submit", (operation) => {
         valid(Label.problem(operation, options?.label))
-        const bindings = buffers.map((buffer) => valid(bindingOf(operation, buffer, device))) as {
+        const bindings = buffers.map((buffer) => bindingOf(operation, buffer, device)) as {
           [At in keyof Buffers]: WebGpuHandle.BufferBinding
         }
         return queue.write("GPUQueue.submit", () => options?.label ?? operation, () => {

@@ -23,7 +23,7 @@ export class WebGpuBuffer extends DeviceBuffer {
   /** Whether the GPUBuffer belongs to the program, so that the library never destroys it. */
   readonly isBorrowed: boolean
   /** Of a part that a pool leases: why its GPUBuffer is not handed out. */
-  readonly sharing: GpuError | undefined
+  declare readonly sharing?: GpuError
 
   constructor(
     owner: DeviceInfo,
@@ -31,16 +31,11 @@ export class WebGpuBuffer extends DeviceBuffer {
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
     gpu: WebGpuHandle.Buffer,
-    { isBorrowed = false, part, sharing }: {
-      readonly part?: Part
-      readonly isBorrowed?: boolean
-      readonly sharing?: GpuError
-    } = {}
+    { isBorrowed = false, part }: { readonly part?: Part; readonly isBorrowed?: boolean } = {}
   ) {
     super(owner, size, usage, label, part)
     this.gpu = gpu
     this.isBorrowed = isBorrowed
-    this.sharing = sharing
   }
 
   /**

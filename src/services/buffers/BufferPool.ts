@@ -52,6 +52,8 @@ import {
 import { notInSmallPools, PoolRequests, type Want } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as Allocator from "./Allocator.ts"
+import { ApartSource } from "./ApartSource.ts"
+import type { BufferLike } from "./BufferLike.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
 import { makeAllocator } from "./DeviceAllocator.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
@@ -72,7 +74,14 @@ export type { PooledBuffer } from "./PooledBuffer.ts"
  * @category models
  * @since 0.1.0
  */
-export interface PoolAllocateOptions extends Allocator.AllocateOptions, ExhaustedOptions {}
+export interface PoolAllocateOptions extends Allocator.AllocateOptions, ExhaustedOptions {
+  /**
+   * Buffers that kernels will read while they write the new lease, or the other way round. A pool with `PoolStrategy.arena` on WebGPU
+   * takes its memory from another slab, if one has room or the limit has room for one more; then no copy is needed before such
+   * a dispatch. It has no effect elsewhere.
+   */
+  readonly apart?: ReadonlyArray<BufferLike> | undefined
+}
 
 /**
  * How a pool of buffers behaves. Sizes are bytes, or texts as `"512 MiB"`, or shares of the device's memory as `"50%"` where
@@ -216,7 +225,7 @@ type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 /** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
-    const source = yield* openSource(BufferSource, memory, settings)
+    const source = yield* openSource(ApartSource, memory, settings)
     const { immediate } = yield* Allocator.Allocator
     if (!immediate) {
       yield* memory.warn(

@@ -63,6 +63,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
    * dispatch cannot read there.
    */
   protected readonly added: BufferUsage.BufferUsage
+  /** Whether it matters to commands which leases are in one slab. */
+  protected readonly keepsApart: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   #blockSize: (size: number) => number
   readonly exactSize: (size: number) => number
@@ -80,8 +82,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     this.borrows = this.#policy.borrow > 0
     this.splits = slabs !== undefined
     this.clears = clears
-    const copies = this.splits && !options.traits.readsBesideWrites
-    this.added = (clears ? BufferUsage.copyDst : 0) | (copies ? BufferUsage.copySrc : 0)
+    this.keepsApart = this.splits && !options.traits.readsBesideWrites
+    this.added = (clears ? BufferUsage.copyDst : 0) | (this.keepsApart ? BufferUsage.copySrc : 0)
     this.reclaim = allocator.reclaim
     this.#blockSize = this.#blockSizes(options.maxBytes)
     this.exactSize = this.#sizes(SizePolicy.exact, Infinity)
@@ -153,7 +155,6 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
 
   /** The usage of the blocks of a request. Staging memory is not split, and may only be copied from where its usage says so. */
   #ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    if (this.added === 0) return usage
     return usage | (BufferUsageRules.isStaging(usage) ? this.added & ~BufferUsage.copySrc : this.added)
   }
 

@@ -10,6 +10,7 @@ import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Family, RequestSource } from "../../domain/pool/machine/Request.ts"
+import type { RequestOptions } from "../../domain/pool/PoolOptions.ts"
 import type { Block, Giver, Leasable, Lease } from "./Lease.ts"
 
 /**
@@ -47,6 +48,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   owns(family: Family): boolean
   /** Whether blocks of a family of its own are split. */
   splitsFamily(family: Family): boolean
+  /** The allocations that the memory of a request with such options should be apart from, where that matters. */
+  apartOf?(options: RequestOptions): ReadonlyArray<object> | undefined
   /** Whether a request needs no further check: most requests do not. */
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */

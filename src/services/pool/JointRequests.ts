@@ -156,7 +156,9 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
       if (problem !== undefined) return problem
       bytes += this.source.exactSize(size)
     }
-    if (!this.#areHeld(wants)) return this.#reserveAll(list, fiber, wants, { ...options, label }, bytes, granted)
+    if (!this.#areHeld(wants, options)) {
+      return this.#reserveAll(list, fiber, wants, { ...options, label }, bytes, granted)
+    }
     // Several hits, in one step.
     const where = `${this.source.service}.allocateAll`
     const waitPolicy = this.waitPolicyOf(where, options)
@@ -179,7 +181,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     bytes: number,
     granted: Array<L>
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
-    const { callSite, label } = options
+    const { label } = options
     const asks = this.#reservationOf(this.source, fiber, options)
     const request = this.#reservation(`${this.source.service}.allocateAll`, asks, fiber, bytes, options)
     if (!(request instanceof LeaseRequest)) return request
@@ -191,7 +193,12 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     const attempt = Effect.suspend(() =>
       Effect.forEach(
         wants,
-        (want) => requests.acquire(list, fiber, { ...want, options: { callSite } }, label),
+        // Each follows the terms of the request for all.
+        (want) =>
+          requests.acquire(list, fiber, {
+            ...want,
+            options: { ...options, onExhausted: undefined, waitAtMost: undefined }
+          }, label),
         { discard: true }
       )
     )
@@ -303,9 +310,9 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
   }
 
   /** Whether there is a held block for each of a few requests, so that none is taken in vain. */
-  #areHeld(wants: ReadonlyArray<Want<W>>): boolean {
+  #areHeld(wants: ReadonlyArray<Want<W>>, options: RequestOptions | undefined): boolean {
     const { pool, source } = this
-    if (wants.length === 0 || wants.length > mostHitTogether || !this.mayHit) return false
+    if (wants.length === 0 || wants.length > mostHitTogether || !this.mayHit || this.apartOf(options)) return false
     const bins = wants.map(({ size, wanted }) => {
       const family = source.family(wanted)
       return { blockSize: size === 0 ? 0 : source.blockSize(size, family), family }

@@ -149,7 +149,8 @@ export const makeMemory = (
       queue: waitQueue,
       waits,
       idleClock: (memory, run) => new IdleClock(memory, run),
-      core
+      core,
+      searchApart: strategy?.searchApart
     })
   })
 

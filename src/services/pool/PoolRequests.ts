@@ -167,8 +167,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   protected hit(list: LeaseList, call: Call<W>, label: string | undefined): L | undefined {
     const { options, size, wanted } = call
     if (size === 0) return this.#empty(list, call, label)
-    if (!this.mayHit) return undefined
     const { pool, pool: { machine }, source } = this
+    if (!this.mayHit || this.apartOf(options)) return undefined
     const family = source.family(wanted)
     const blockSize = machine.hitSize(source, size, family)
     const block = machine.tryHit(source, family, size, blockSize)
@@ -179,6 +179,11 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const events = pool.leaseEvents
     if (events !== undefined) this.#tellHit(events, lease, source.splits || block.capacity === blockSize, options)
     return lease
+  }
+
+  /** The allocations that the memory should be apart from, which is for the machine to find. */
+  protected apartOf(options: RequestOptions | undefined): ReadonlyArray<object> | undefined {
+    return options && this.source.apartOf?.(options)
   }
 
   #tellHit(events: Publisher, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
@@ -198,7 +203,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   /** Leases by the machine. If `hit` did not look, a held block mostly fits all the same, and `askOnce` is enough. */
   #lease(request: LeaseRequest<L>): Effect.Effect<L, GpuError> {
     const { pool, pool: { inputs } } = this
-    if (!this.mayHit && inputs.askOnce(request)) return request.failure?.() ?? Exit.succeed(request.granted!)
+    if ((request.apart || !this.mayHit) && inputs.askOnce(request)) {
+      return request.failure?.() ?? Exit.succeed(request.granted!)
+    }
     return Effect.onExitPrimitive(
       Effect.suspend(() => run(pool, request, Exit.succeed<L>)),
       (exit) => {
@@ -285,6 +292,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       budget,
       accounts: budget?.chain ?? none,
       from: this.fromOf(fiber),
+      apart: this.apartOf(options),
       collect
     })
     return this.neverFits(request) ?? request

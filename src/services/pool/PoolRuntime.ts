@@ -23,6 +23,7 @@ import type { BlockCore } from "../../domain/pool/PoolCore.ts"
 import type { PoolCoreOptions } from "../../domain/pool/PoolCoreOptions.ts"
 import type { MemorySettings } from "../../domain/pool/PoolOptions.ts"
 import type { QueueStats } from "../../domain/pool/PoolStats.ts"
+import type { PoolStrategy } from "../../domain/pool/PoolStrategy.ts"
 import * as CallSite from "../calls/CallPlaces.ts"
 import type { Warn } from "../calls/Warnings.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
@@ -62,6 +63,8 @@ export interface PoolParts {
   readonly idleClock?: (memory: PoolRuntime, run: Run) => Timer
   /** Left out where the memory keeps blocks. */
   readonly core?: ((memory: PoolRuntime, options: PoolCoreOptions) => BlockCore<Leasable, Family>) | undefined
+  /** How requests that should be apart from something search a memory that splits slabs. */
+  readonly searchApart?: PoolStrategy["searchApart"]
 }
 
 let lastNumber = 0
@@ -99,6 +102,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
   readonly waits: Waits | undefined
   readonly warn: Warn
   readonly #watch: Timer | undefined
+  readonly #searchApart: PoolParts["searchApart"]
   readonly #idleClock: Timer | undefined
   readonly #forgetQueues: (() => void) | undefined
   readonly #leaveHub: () => void
@@ -109,7 +113,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     run: Run,
     scheduler: Scheduler.Scheduler,
     hub: EventHub,
-    { core, idleClock, queue, waits, warn }: PoolParts
+    { core, idleClock, queue, searchApart, waits, warn }: PoolParts
   ) {
     const { idle, kind, label, maxHeldBytes, reuse, deadlockTimeoutMillis } = settings
     this.settings = settings
@@ -135,6 +139,7 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     this.core = this.machine.core
     this.leases = new LeaseTable(this)
     this.waits = waits
+    this.#searchApart = searchApart
     this.warn = warn
     this.#watch = waits?.watch(this, deadlockTimeoutMillis, run)
     this.#idleClock = idleClock?.(this, run)
@@ -241,6 +246,10 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     const block = this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
     this.#publisher?.found?.("acquired", block?.whole.number ?? 0, block?.begin)
     return block
+  }
+
+  searchApart(request: LeaseRequest, blockSize: number, most: number): boolean | undefined {
+    return request.apart && this.#searchApart?.(this.machine.memory, request, blockSize, most)
   }
 
   handOver(block: Block): void {

@@ -28,7 +28,13 @@ export type Fill = (
  * allocated where the device lacks the type. If a command fails or is interrupted, the memory is released at once,
  * since the scope may live for long.
  */
-export const make = <D extends DType.DType>(operation: string, dtype: D, shape: Shape.Shape, fill: Fill): Computed<D> =>
+export const make = <D extends DType.DType>(
+  operation: string,
+  dtype: D,
+  shape: Shape.Shape,
+  fill: Fill,
+  inputs: () => ReadonlyArray<PooledBuffer> = none
+): Computed<D> =>
   Effect.withFiber((fiber) => {
     const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const unsupported = typeProblem(operation, queue.info, dtype, "the elements")
@@ -36,14 +42,19 @@ export const make = <D extends DType.DType>(operation: string, dtype: D, shape: 
     const elements = Shape.size(shape)
     const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
     let array: DeviceArray<D> | undefined
-    const filled = Effect.flatMap(pool.allocate(elements * DType.byteSize(dtype), { label: operation }), (lease) => {
-      array = dense(dtype, shape, lease)
-      return elements === 0 ? Exit.succeed(array) : Effect.as(fill(lease, queue), array)
-    })
+    const filled = Effect.flatMap(
+      pool.allocate(elements * DType.byteSize(dtype), { label: operation, apart: inputs() }),
+      (lease) => {
+        array = dense(dtype, shape, lease)
+        return elements === 0 ? Exit.succeed(array) : Effect.as(fill(lease, queue), array)
+      }
+    )
     return Effect.onExitPrimitive(
       filled,
       (exit) => Exit.isSuccess(exit) || array === undefined ? undefined : giveBack(array)
     )
   })
+
+const none = (): ReadonlyArray<never> => []
 
 const giveBack = ({ lease }: DeviceArray): Effect.Effect<void> => Effect.ignore(Lease.release(lease!))

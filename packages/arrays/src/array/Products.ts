@@ -102,7 +102,7 @@ const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Comp
       if (depth === 0) return queue.fill(y, zero)
       const { args, count, kernel } = ProductKernel.bind(product, queue.info.traits.language)
       return queue.dispatch(kernel, { ...args, a: self.lease!, b: that.lease!, y }, count)
-    })
+    }, () => [self.lease!, that.lease!])
   )
 }
 

@@ -206,5 +206,5 @@ const gather = (taking: TakeKernel.Taking): Computed => {
   return FreshArray.make(operation, array.dtype, shape, (lease, { dispatch }) => {
     const { args, kernel } = TakeKernel.bind(taking)
     return dispatch(kernel, { ...args, y: lease }, Shape.size(shape))
-  })
+  }, () => [array.lease!, indices.lease!])
 }

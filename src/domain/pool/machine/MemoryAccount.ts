@@ -120,6 +120,9 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       if (block !== undefined) this.handOut(request, block, this.#originOf(request, block.capacity === blockSize))
       return block !== undefined
     }
+    // Devices with several queues can read beside writes.
+    const found = this.#state.port.searchApart?.(request, blockSize, most)
+    if (found !== undefined) return found
     const own = this.core.acquireOwn(family, blockSize, size)
     const block = own ?? this.core.borrow(family, blockSize, size, most)
     if (block !== undefined) this.handOut(request, block, this.#originOf(request, block === own))

@@ -53,6 +53,11 @@ export interface PoolPort<A extends Reusable = Reusable> {
   readonly hasSeveralQueues: boolean
   /** Takes a held block that the request's queue may use. */
   acquireForQueue(request: Request, blockSize: number, most: number): PoolBlock<A, Family> | undefined
+  /**
+   * Serves a request from a held block that is in none of the allocations that it should be apart from. False if the driver is to be
+   * asked for another one, `undefined` if any will do.
+   */
+  searchApart?(request: Request, blockSize: number, most: number): boolean | undefined
   /** The memory of a block gets another owner. */
   handOver(block: PoolBlock<A, Family>): void
   /** Runs a task soon, outside of the machine's steps. */

@@ -257,6 +257,8 @@ export interface Asked {
   readonly from: Reservation | undefined
   /** The exclusive section in which it is made. */
   readonly section: Reservation | undefined
+  /** Allocations that its memory should not be in, if another is free, or one more is possible. */
+  readonly apart?: ReadonlyArray<object> | undefined
 }
 
 const none: ReadonlyArray<never> = []
@@ -302,6 +304,7 @@ export abstract class Request implements Asking {
   declare readonly accounts: Asked["accounts"]
   declare readonly from: Asked["from"]
   declare readonly section: Asked["section"]
+  declare readonly apart: Asked["apart"]
   /** What it uses of its budget and of those around it. */
   declare readonly charge: Charge | undefined
   /** 0 until an observer asks for it. A reservation has a number of its own, besides that of its request. */
@@ -391,6 +394,7 @@ export abstract class Request implements Asking {
     this.accounts = asked.accounts
     this.from = asked.from
     this.section = asked.section
+    this.apart = asked.apart
     this.charge = asked.budget === undefined ? undefined : new Charge()
   }
 

@@ -169,13 +169,16 @@ const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, serv
   )
 }
 
+const leaseOf = ({ lease }: Plan.Vector): PooledBuffer => lease
+
 const compute = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
   const [only] = arrays
+  const apart = plan.vectors.map(leaseOf)
   if (arrays.length === 1) {
-    return Effect.flatMap(allocate(only!, services), (lease) => fill(plan, arrays, [lease], services))
+    return Effect.flatMap(allocate(only!, apart, services), (lease) => fill(plan, arrays, [lease], services))
   }
   const sizes = arrays.map(({ dtype, size }) => size * byteSize(dtype))
-  const together = services.pool.allocateAll(sizes, { label: only!.pending?.operation.name })
+  const together = services.pool.allocateAll(sizes, { label: only!.pending?.operation.name, apart })
   return Effect.flatMap(together, (leases) => {
     const moved = Effect.forEach(arrays, (array, index) => moveHome(array, leases[index]!, services), { discard: true })
     return Effect.andThen(
@@ -201,10 +204,11 @@ const moveHome = (
 
 const allocate = (
   array: DeviceArray,
+  apart: ReadonlyArray<PooledBuffer>,
   services: Services
 ): Effect.Effect<PooledBuffer, GpuError, Scope.Scope> => {
   const { dtype, pending, size } = array
-  const lease = services.pool.allocate(size * byteSize(dtype), { label: pending?.operation.name })
+  const lease = services.pool.allocate(size * byteSize(dtype), { label: pending?.operation.name, apart })
   const home = homeOf(array, services)
   return home === services.scope ? lease : Scope.provide(lease, home)
 }

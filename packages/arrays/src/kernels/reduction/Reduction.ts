@@ -7,6 +7,7 @@
  *
  * @internal
  */
+import type { BufferLike } from "effect-gpu-pool/BufferLike"
 import { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
@@ -19,6 +20,7 @@ import * as Lease from "effect-gpu-pool/Lease"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { buffersOf } from "../Apart.ts"
 import { divide } from "./Chunks.ts"
 import * as ReductionPass from "./ReductionPass.ts"
 import type { Combine, Component, StateExprs } from "./State.ts"
@@ -102,7 +104,7 @@ export const run = (
 ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const services = servicesOf(fiber.context)
-    return allocated(reduction, rows.rows, services, (results) =>
+    return allocated(reduction, rows.rows, buffersOf(args), services, (results) =>
       rows.length === 0
         ? fillNeutral(reduction.state, results, services.queue)
         : passes(reduction, reduction.first, args, rows, results, services))
@@ -118,6 +120,7 @@ export const servicesOf = (context: Context.Context<never>): Services => ({
 const allocated = (
   { name, state }: Reduction,
   rows: number,
+  apart: ReadonlyArray<BufferLike>,
   { pool }: Services,
   fill: (results: ReadonlyArray<PooledBuffer>) => Effect.Effect<void, GpuError>
 ): Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, Scope.Scope> => {
@@ -125,7 +128,7 @@ const allocated = (
   const rest = (): Effect.Effect<void, GpuError, Scope.Scope> => {
     const component = state[results.length]
     if (component === undefined) return rows === 0 ? Effect.void : fill(results)
-    return Effect.flatMap(pool.allocate(rows * DType.byteSize(component.dtype), { label: name }), (lease) => {
+    return Effect.flatMap(pool.allocate(rows * DType.byteSize(component.dtype), { label: name, apart }), (lease) => {
       results.push(lease)
       return rest()
     })
@@ -149,7 +152,8 @@ const passes = (
   if (chunks === 1) return dispatch(results)
   const unsupported = KernelSupport.problem(reduction.further.kernel, services.queue.info)
   if (unsupported !== undefined) return unsupported
-  return withStates(reduction.state, rows * chunks, reduction.name, services, (states) =>
+  const apart = [...buffersOf(args), ...results]
+  return withStates(reduction.state, rows * chunks, reduction.name, apart, services, (states) =>
     Effect.andThen(
       dispatch(states),
       Effect.suspend(() =>
@@ -188,6 +192,7 @@ export const withStates = (
   state: ReadonlyArray<Component>,
   count: number,
   label: string,
+  apart: ReadonlyArray<BufferLike>,
   services: Services,
   f: (leases: ReadonlyArray<PooledBuffer>) => Effect.Effect<void, GpuError>
 ): Effect.Effect<void, GpuError> => {
@@ -195,7 +200,10 @@ export const withStates = (
     const component = state[leases.length]
     return component === undefined
       ? f(leases)
-      : services.pool.use(count * DType.byteSize(component.dtype), (lease) => lend([...leases, lease]), { label })
+      : services.pool.use(count * DType.byteSize(component.dtype), (lease) => lend([...leases, lease]), {
+        label,
+        apart
+      })
   }
   return lend([])
 }

@@ -14,6 +14,7 @@ import * as KernelSupport from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { buffersOf } from "../Apart.ts"
 import type * as Expr from "../Expr.ts"
 import { inputOf } from "../expression/Declaration.ts"
 import { helperName } from "../reduction/ArgumentNames.ts"
@@ -99,12 +100,15 @@ export const run = (
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const services = Reduction.servicesOf(fiber.context)
-    return Effect.flatMap(services.pool.allocate(count * byteSize(scan.dtype), { label: scan.name }), (result) => {
-      if (count === 0) return Effect.succeed(result)
-      const scanned = level(scan, scan.elements, args, count, result, exclusive, services)
-      // The scope may live for long.
-      return Effect.as(Effect.onError(scanned, () => Effect.ignore(Lease.release(result))), result)
-    })
+    return Effect.flatMap(
+      services.pool.allocate(count * byteSize(scan.dtype), { label: scan.name, apart: buffersOf(args) }),
+      (result) => {
+        if (count === 0) return Effect.succeed(result)
+        const scanned = level(scan, scan.elements, args, count, result, exclusive, services)
+        // The scope may live for long.
+        return Effect.as(Effect.onError(scanned, () => Effect.ignore(Lease.release(result))), result)
+      }
+    )
   })
 
 const level = (
@@ -120,17 +124,24 @@ const level = (
   const { chunks } = division
   const values = { ...division, rows: 1, length, across: 0 }
   const state = [scan.state]
-  return Reduction.withStates(state, chunks, scan.name, services, ([before]) => {
+  return Reduction.withStates(state, chunks, scan.name, [result], services, ([before]) => {
     const prepare = chunks === 1
       ? Reduction.fillNeutral(state, [before!], services.queue)
       : unsupported(scan, kernels, services) ??
-        Reduction.withStates(state, chunks, scan.name, services, (totals) =>
-          Effect.andThen(
-            Reduction.dispatchPass(kernels.totals, args, totals, values, services),
-            Effect.suspend(() =>
-              level(scan, scan.states, Reduction.statesAsArgs(totals), chunks, before!, true, services)
+        Reduction.withStates(
+          state,
+          chunks,
+          scan.name,
+          [...buffersOf(args), before!],
+          services,
+          (totals) =>
+            Effect.andThen(
+              Reduction.dispatchPass(kernels.totals, args, totals, values, services),
+              Effect.suspend(() =>
+                level(scan, scan.states, Reduction.statesAsArgs(totals), chunks, before!, true, services)
+              )
             )
-          ))
+        )
     return Effect.andThen(
       prepare,
       Effect.suspend(() => {
