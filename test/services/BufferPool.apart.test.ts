@@ -140,14 +140,14 @@ describe("a lease that should be apart from others, on WebGPU", () => {
     ))
 })
 
-describe("the same hint", () => {
-  const onHost = (options: BufferPool.BufferPoolOptions): Effect.Effect<number, GpuError.GpuError> =>
-    Effect.gen(function*() {
-      const first = yield* BufferPool.allocate(256)
-      yield* BufferPool.allocate(256, { apart: [first] })
-      return yield* allocations
-    }).pipe(Effect.scoped, Effect.provide(BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer()))))
+const onHost = (options: BufferPool.BufferPoolOptions): Effect.Effect<number, GpuError.GpuError> =>
+  Effect.gen(function*() {
+    const first = yield* BufferPool.allocate(256)
+    yield* BufferPool.allocate(256, { apart: [first] })
+    return yield* allocations
+  }).pipe(Effect.scoped, Effect.provide(BufferPool.layer(options).pipe(Layer.provideMerge(Host.layer()))))
 
+describe("the same hint", () => {
   it.live("has no effect where one command may read and write one buffer, nor on blocks", () =>
     Effect.gen(function*() {
       strictEqual(yield* onHost({ strategy: PoolStrategy.arena({ slabBytes }) }), 1)
