@@ -2,6 +2,7 @@
  * Leases that are parts of one GPUBuffer, with Dawn's validation: a dispatch may not read one of them and write another, and
  * no copy stays in the GPUBuffer. Programs do not see it.
  */
+import * as KernelMetrics from "@effect-gpu-pool/observability/KernelMetrics"
 import { assert, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import {
@@ -237,6 +238,36 @@ describeWith(["webgpu"], "leases in one GPUBuffer", () => {
       yield* CommandQueue.dispatch(weighed, { a: up, b: down, c: sum, weight: 1 }, 7)
       deepStrictEqual((yield* read(sum)).slice(0, 7), numbers(7).map((n) => n + 2 * n))
       strictEqual((yield* liveByKind).scratch, undefined)
+    })))
+
+  it.live("are read and written by a dispatch that is timed", () =>
+    Effect.gen(function*() {
+      const x = yield* upload(numbers(100))
+      const y = yield* upload(numbers(100))
+      for (let round = 0; round < 3; round++) yield* CommandQueue.dispatch(shifted, { x, y }, 100)
+      deepStrictEqual((yield* read(y)).slice(0, 3), Uint32Array.of(1, 3, 5))
+      yield* CommandQueue.finish
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        BufferPool.layer({ strategy: PoolStrategy.arena() }).pipe(
+          Layer.provideMerge(WebGpu.layer()),
+          Layer.provideMerge(KernelMetrics.layer())
+        )
+      )
+    ))
+
+  it.live("end at any byte: what follows a copy of an odd length stays the neighbour's", () =>
+    onArena(Effect.gen(function*() {
+      const [x, y, z] = [yield* BufferPool.allocate(13), yield* BufferPool.allocate(13), yield* upload(numbers(4, 50))]
+      yield* CommandQueue.write(x, Uint8Array.from({ length: 13 }, (_, index) => index))
+      yield* CommandQueue.copy(x, y)
+      yield* CommandQueue.copy(y, x, { sourceOffset: 8, targetOffset: 8 })
+      deepStrictEqual(
+        Array.from(yield* CommandQueue.read(y, Uint8Array)),
+        Array.from({ length: 13 }, (_, index) => index)
+      )
+      deepStrictEqual(yield* read(z), numbers(4, 50))
     })))
 
   it.live("are copied to each other, whole, in part and by rectangles", () =>
