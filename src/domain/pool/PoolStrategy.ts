@@ -5,9 +5,13 @@
  */
 import { attempt } from "../arguments/ArgumentProblem.ts"
 import { formatted } from "../arguments/Format.ts"
+import type { MemorySpan } from "../data/MemorySpan.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
 import { searchApart } from "./arena/SearchApart.ts"
+import type { MemoryAccount } from "./machine/MemoryAccount.ts"
+import type { Reusable } from "./machine/PoolState.ts"
+import type { Request } from "./machine/Request.ts"
 import { type BlockCore, PoolCore } from "./PoolCore.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { ownQueue, type ReusePolicy } from "./ReusePolicy.ts"
@@ -28,7 +32,14 @@ export interface PoolStrategy {
   /** Makes the core of a memory. */
   readonly core: <A, F>(options: PoolCoreOptions, memory: SplitMemory<A, F>) => BlockCore<A, F>
   /** How requests that should be apart from some allocations search. Without it they take any memory. */
-  readonly searchApart?: typeof searchApart | undefined
+  readonly searchApart?:
+    | (<A extends Reusable & { readonly wholeMemory: MemorySpan }>(
+      memory: MemoryAccount<A>,
+      request: Request,
+      blockSize: number,
+      most: number
+    ) => boolean | undefined)
+    | undefined
   /** What is wrong with the arguments that it was made of. Pools with such a strategy fail with it. */
   readonly problem?: GpuError | undefined
 }

@@ -43,22 +43,20 @@ export const within = (open: OpenQueue): Effect.Effect<OpenQueue, never, Scope.S
     })
     return (label, status) =>
       Effect.uninterruptible(Effect.suspend(() => {
-        if (isClosing) return queueClosed(label ?? "new")
         const own = Scope.makeUnsafe()
         const opened = Deferred.makeUnsafe<void>()
-        const close: Effect.Effect<void> = Effect.runSync(Effect.cached(
-          Effect.ensuring(
-            Effect.andThen(Deferred.await(opened), Scope.close(own, Exit.void)),
-            Effect.sync(() => queues.delete(close))
-          )
-        ))
-        // In the step that checked `isClosing`, so that a closing layer finds this queue.
-        queues.add(close)
-        return Effect.gen(function*() {
-          const drivers = yield* Effect.exit(Scope.provide(open(label, status), own))
-          Deferred.doneUnsafe(opened, Exit.void)
-          yield* Effect.addFinalizer(() => close)
-          return yield* drivers
+        const closed = Effect.cached(Effect.andThen(Deferred.await(opened), Scope.close(own, Exit.void)))
+        return Effect.flatMap(closed, (ended) => {
+          if (isClosing) return queueClosed(label ?? "new")
+          const close: Effect.Effect<void> = Effect.ensuring(ended, Effect.sync(() => queues.delete(close)))
+          // In the step that checked `isClosing`, so that a closing layer finds this queue.
+          queues.add(close)
+          return Effect.gen(function*() {
+            const drivers = yield* Effect.exit(Scope.provide(open(label, status), own))
+            Deferred.doneUnsafe(opened, Exit.void)
+            yield* Effect.addFinalizer(() => close)
+            return yield* drivers
+          })
         })
       }))
   })

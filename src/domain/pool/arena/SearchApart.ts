@@ -1,7 +1,7 @@
 /**
  * Memory for requests that should be apart from some allocations.
  *
- * @since 0.1.0
+ * @internal
  */
 import type { MemorySpan } from "../../data/MemorySpan.ts"
 import type { MemoryAccount } from "../machine/MemoryAccount.ts"
@@ -14,8 +14,6 @@ const among = 32
 /**
  * Serves a request from a held chunk that is in none of the allocations that it should be apart from. False if the driver is to be asked
  * for another slab, `undefined` if any memory will do.
- *
- * @internal
  */
 export const searchApart = <A extends Reusable & { readonly wholeMemory: MemorySpan }>(
   memory: MemoryAccount<A>,
