@@ -58,7 +58,8 @@ export class ArenaWorld {
     const exact = this.exact(request)
     const wanted = shares ? this.exact(core.slabs.sizePolicy.blockSize(request)) : exact
     const most = shares ? 2 * wanted : exact
-    const fitted = shares ? this.#largestFree(family) : 0
+    // Above a lowered limit no request shares a slab.
+    const fitted = shares && !core.isOverLimit ? this.#largestFree(family) : 0
     const before = core.fragmentedBytes
     const hit = core.acquireOwn(family, wanted, request) ?? core.borrow(family, wanted, request, most)
     if (hit !== undefined) {

@@ -46,6 +46,8 @@ export interface Slabs {
  * @since 0.1.0
  */
 export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>> & {
+  /** Of a core that splits blocks: a part of one with leases, which takes no memory that an eviction could free. */
+  acquireBeside?(family: F, request: number): PoolBlock<A, F> | undefined
   /** Of a core that splits blocks: makes one with leases of these parts, see `ArenaCore`. */
   addParts?(
     family: F,
@@ -337,6 +339,11 @@ export class PoolCore<A, F = number> extends PoolCounters {
   removePending(bytes: number, request = bytes): void {
     this.takePending(bytes, request)
     this.updateKeeping()
+  }
+
+  /** Whether the managed and pending bytes are more than a lowered limit allows. */
+  get isOverLimit(): boolean {
+    return this.availableBytes() < 0
   }
 
   /** By how many bytes `bytes` more pending ones would exceed the limit; 0 when they fit. */

@@ -219,6 +219,10 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return this.hits + this.misses - this.activeBlocks
   }
 
+  get isOverLimit(): boolean {
+    return this.#slabs.isOverLimit
+  }
+
   get holding(): boolean {
     return this.#slabs.holding
   }
@@ -258,8 +262,16 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
     const arena = this.#arenaOf(family)
     return arena === undefined
-      ? this.#counted(this.#slabs.acquireOwn(family, blockSize, request), request)
+      ? this.#counted(this.#slabs.acquireOwn(family, blockSize, request))
       : this.#acquirePart(arena, request, blockSize)
+  }
+
+  /** A part of a slab with leases. */
+  acquireBeside(family: F, request: number): PoolBlock<A, F> | undefined {
+    const units = this.#unitsOf(request)
+    const arena = this.#mayShare(units) ? this.#arenaOf(family) : undefined
+    const chunk = arena?.find(units, this.#isSmall(units))
+    return chunk && this.#leaseFree(chunk, units, request)
   }
 
   /** The same with slabs of at most `borrowLimit` bytes. */
@@ -267,7 +279,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     if (borrowLimit <= blockSize) return undefined
     const arena = this.#arenaOf(family)
     return arena === undefined
-      ? this.#counted(this.#slabs.borrow(family, blockSize, request, borrowLimit), request)
+      ? this.#counted(this.#slabs.borrow(family, blockSize, request, borrowLimit))
       : this.#acquirePart(arena, request, borrowLimit)
   }
 
@@ -286,22 +298,19 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   ): PoolBlock<A, F> | undefined {
     const arena = this.#arenaOf(family)
     if (arena === undefined) {
-      return this.#counted(
-        this.#slabs.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among),
-        request
-      )
+      return this.#counted(this.#slabs.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among))
     }
     const units = this.#unitsOf(request)
     const least = units * this.unit
     const most = Math.max(blockSize, borrowLimit)
-    const chunk = units > mostUnits || most <= least
-      ? undefined
-      : arena.findAccepted(
+    const chunk = most > least && this.#mayShare(units)
+      ? arena.findAccepted(
         units,
         this.#isSmall(units),
         (one) => accepts(this.#valueOf(one, units)),
         among
       )
+      : undefined
     return chunk === undefined
       ? this.#leaseSlab(this.#slabs.acquireAccepted(family, least, least, most, accepts, among), request)
       : this.#leaseFree(chunk, units, request)
@@ -333,7 +342,12 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
 
   /** A miss: turns pending bytes into a slab, and leases a part of it. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    const block = this.#slabs.addActive(family, blockSize, value, blockSize)
+    const block = this.#slabs.addActive(
+      family,
+      blockSize,
+      value,
+      this.#isSplit(family, blockSize) ? blockSize : request
+    )
     this.#resize()
     const slab = this.#makeSlab(family, block)
     if (slab !== undefined) return this.#lease(slab.chunk, this.#unitsOf(request), request)
@@ -460,7 +474,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     while (this.managedBytes + this.pendingBytes > allowed) {
       const block = this.#slabs.evictNext()
       if (block === undefined) return
-      outgrown.freed(family, block.capacity)
+      outgrown.freed(block.bin!.family, block.capacity)
       yield block
     }
   }
@@ -523,6 +537,10 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return arena
   }
 
+  #isSplit(family: F, bytes: number): boolean {
+    return Math.floor(bytes / this.unit) <= mostUnits && this.#arenaOf(family) !== undefined
+  }
+
   /** Undefined for memory that is not split. */
   #makeSlab(family: F, block: PoolBlock<A, F>): Slab<A, F> | undefined {
     const units = Math.floor(block.capacity / this.unit)
@@ -536,10 +554,19 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   #acquirePart(arena: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
     const units = this.#unitsOf(request)
     const least = units * this.unit
-    const chunk = units > mostUnits || most <= least ? undefined : arena.find(units, this.#isSmall(units))
-    return chunk === undefined
-      ? this.#leaseSlab(this.#slabs.acquire(arena.family, least, least, most), request)
-      : this.#leaseFree(chunk, units, request)
+    const shares = most > least && this.#mayShare(units)
+    const chunk = shares ? arena.find(units, this.#isSmall(units)) : undefined
+    if (chunk !== undefined) return this.#leaseFree(chunk, units, request)
+    const slab = this.#slabs.acquire(arena.family, least, least, most)
+    if (slab !== undefined || !shares || this.deficit(least) === 0) return this.#leaseSlab(slab, request)
+    // The driver is not asked for more, so all chunks that may fit are looked at.
+    const last = arena.find(units, this.#isSmall(units), Infinity)
+    return last && this.#leaseFree(last, units, request)
+  }
+
+  /** Whether a request may take a part beside leases: not above a lowered limit, since that would keep the slab. */
+  #mayShare(units: number): boolean {
+    return units <= mostUnits && !this.#slabs.isOverLimit
   }
 
   #leaseFree(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
@@ -550,16 +577,16 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
 
   #leaseSlab(block: PoolBlock<A, F> | undefined, request: number): PoolBlock<A, F> | undefined {
     const slab = block && this.#slabOf.get(block)
-    if (slab === undefined) return this.#counted(block, request)
+    if (slab === undefined) return this.#counted(block)
     this.hits++
     return this.#lease(slab.chunk, this.#unitsOf(request), request)
   }
 
   /** A hit of memory that is not split. */
-  #counted(block: PoolBlock<A, F> | undefined, request: number): PoolBlock<A, F> | undefined {
+  #counted(block: PoolBlock<A, F> | undefined): PoolBlock<A, F> | undefined {
     if (block === undefined) return undefined
     this.hits++
-    this.#activate(request)
+    this.#activate(block.request)
     return block
   }
 

@@ -23,9 +23,11 @@ export class Arena<A, F> implements PoolBin<F> {
   }
 
   /** A chunk of at least so many units. */
-  find(units: number, isSmall: boolean): Chunk<A, F> | undefined {
+  find(units: number, isSmall: boolean, among?: number): Chunk<A, F> | undefined {
     const { ofLarge, ofSmall } = this
-    return isSmall ? ofSmall.find(units) ?? ofLarge.find(units) : ofLarge.find(units) ?? ofSmall.find(units)
+    return isSmall
+      ? ofSmall.find(units, among) ?? ofLarge.find(units, among)
+      : ofLarge.find(units, among) ?? ofSmall.find(units, among)
   }
 
   /** The same among those that `accepts` returns true for, of which at most `among` of each class are looked at. */

@@ -63,11 +63,11 @@ export class ChunkIndex<C extends IndexedChunk<C>> {
   }
 
   /** A chunk of at least so many units: one of the smallest class that has one. */
-  find(units: number): C | undefined {
+  find(units: number, among = ownClass): C | undefined {
     if (this.#levels === 0) return undefined
     const own = classOf(units)
     let chunk = this.#newest[own]
-    for (let left = ownClass; left > 0 && chunk !== undefined; left--) {
+    for (let left = among; left > 0 && chunk !== undefined; left--) {
       if (chunk.units >= units) return chunk
       chunk = chunk.older
     }

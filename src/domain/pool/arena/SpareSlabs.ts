@@ -3,7 +3,7 @@
  * at one time. Slabs without leases beyond that go.
  *
  * A program that alternates between sizes would so free and make the same slabs again and again. So while the driver is asked once in
- * four leases or more often, a slab that is missed is allowed besides from then on.
+ * four leases or more often, a slab that is missed is allowed besides from then on, up to twice those bytes in all.
  *
  * @internal
  */
@@ -18,10 +18,9 @@ export class SpareSlabs<F> extends Outgrown<F> {
 
   override mostManaged(leasedBytes: number): number {
     this.mostLeasedBytes = Math.max(this.mostLeasedBytes, leasedBytes)
-    return Math.min(
-      this.mostLeasedBytes + Math.ceil(this.mostLeasedBytes / 10) + this.missedBytes,
-      Number.MAX_SAFE_INTEGER
-    )
+    // Sizes that never recur must not let it grow for ever.
+    const besides = Math.min(Math.ceil(this.mostLeasedBytes / 10) + this.missedBytes, this.mostLeasedBytes)
+    return Math.min(this.mostLeasedBytes + besides, Number.MAX_SAFE_INTEGER)
   }
 
   /** A slab from `size` to `most` bytes would have served a request; so many leases were made before. */

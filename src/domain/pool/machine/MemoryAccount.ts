@@ -111,7 +111,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** Serves a request from a held block, if there is one now that fits its budgets. */
   search(request: Request): boolean {
     const { exactSize, family, size, source } = request
-    if (exactSize > this.roomFor(request)) return false
+    if (exactSize > this.roomFor(request)) return this.#searchBeside(request)
     const allowance = this.allowance(request)
     const blockSize = request.blockSize <= allowance && !request.isAlone ? request.blockSize : exactSize
     const most = request.isAlone ? exactSize : Math.min(source.mostBorrowed(blockSize), allowance)
@@ -126,6 +126,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const own = this.core.acquireOwn(family, blockSize, size)
     const block = own ?? this.core.borrow(family, blockSize, size, most)
     if (block !== undefined) this.handOut(request, block, this.#originOf(request, block === own))
+    return block !== undefined
+  }
+
+  /** Free chunks beside leases are no bytes that a reservation could get. */
+  #searchBeside(request: Request): boolean {
+    if (request.from !== undefined || this.#state.port.hasSeveralQueues) return false
+    const block = this.core.acquireBeside?.(request.family, request.size)
+    if (block !== undefined) this.handOut(request, block, "held")
     return block !== undefined
   }
 
@@ -235,10 +243,13 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   }
 
   /** Frees held blocks that the program has outgrown. Called when the driver is about to be asked for `bytes`, which are pending. */
-  freeOutgrown({ blockSize, family, source }: Request, bytes: number): void {
+  freeOutgrown({ blockSize, exactSize, family, isAlone, source }: Request, bytes: number): void {
     // Without borrowing a block serves its own size alone, so a program needs one of each size.
     if (source.borrows) {
-      this.freeAll(this.core.evictOutgrown(family, bytes, source.mostBorrowed(blockSize)), "heldLimit")
+      this.freeAll(
+        this.core.evictOutgrown(family, bytes, isAlone ? exactSize : source.mostBorrowed(blockSize)),
+        "heldLimit"
+      )
     }
   }
 

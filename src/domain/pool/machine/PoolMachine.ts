@@ -470,6 +470,12 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   /** In a deadlock: fails a request. */
   failDeadlocked(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
     const queue = request.queue!
+    // It may fit a free chunk beside leases, which those before it in the queue cannot use.
+    if ((this.core.fragmentedBytes ?? 0) >= request.exactSize) {
+      queue.promote(request)
+      queue.serve()
+      if (!request.inQueue) return
+    }
     // It fails because it waits, whatever it tried before.
     request.steps = ["wait"]
     const error = queue.account.outOfMemory(request, undefined, jobs)

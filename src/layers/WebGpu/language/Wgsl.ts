@@ -149,7 +149,8 @@ export const wgsl: LanguageWriter = {
   // https://www.w3.org/TR/WGSL/#reassociation-and-fusion
   seal: (value, zero, type) =>
     type === "f16"
-      ? `bitcast<vec2<f16>>(bitcast<u32>(vec2<f16>(${value}, 0h)) ^ ${zero}).x`
+      // Naga has no bitcast from halves.
+      ? `f16(unpack2x16float(pack2x16float(vec2<f32>(f32(${value}), 0f)) ^ ${zero}).x)`
       : `bitcast<f32>(bitcast<u32>(${value}) ^ ${zero})`,
   declare: (name, type, value) => `let ${name}: ${type} = ${value};`,
   constant,

@@ -52,6 +52,12 @@ export class MemoryUses implements MemorySpan {
     this.#forgetEnded()
   }
 
+  /** Whether all of its commands have ended. */
+  hasEnded(): boolean {
+    this.#forgetEnded()
+    return this.former.size === 0 && this.present.size === 0
+  }
+
   #forgetEnded(): void {
     for (const uses of [this.former, this.present]) {
       for (const [queue, position] of uses) if (queue.hasEnded(position)) uses.delete(queue)

@@ -93,6 +93,7 @@ export class DeviceQueues implements OpenQueues {
     const { begin, end } = memory.wholeMemory
     let uses = this.usesOf(memory).find((other) => other.begin === begin && other.end === end)
     if (uses === undefined) {
+      for (const other of this.usesOf(memory)) if (other.hasEnded()) this.#uses.delete(other)
       uses = new MemoryUses(memory.wholeMemory)
       this.#uses.add(uses)
     }
