@@ -94,7 +94,7 @@ const faults: ReadonlyArray<
       writeUnsafe: (target, offset, data) => {
         queueMicrotask(() => {
           // A mapping's data may be detached by then, with nothing to write back.
-          if (data.byteLength > 0) writeUnsafe(target, offset, data)
+          if (data.byteLength > 0 && !target.destroyed) writeUnsafe(target, offset, data)
         })
         return Exit.void
       }

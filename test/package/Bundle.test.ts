@@ -172,14 +172,14 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.7, whole: 47.2 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.4, whole: 46.8 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.7, whole: 60.5 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.3, whole: 59.4 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.0, whole: 103.9 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.1, whole: 103.2 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 71.5, whole: 110.6 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.1, whole: 103.2 }
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.9, whole: 47.5 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.7, whole: 47.1 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.0, whole: 60.8 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.6, whole: 59.7 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.3, whole: 104.1 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.4, whole: 103.5 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 71.8, whole: 110.9 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.4, whole: 103.5 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

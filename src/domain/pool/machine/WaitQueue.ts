@@ -82,7 +82,8 @@ export class WaitQueue implements Queue {
       const mayTry = request.isWaiting && (bypassesLeft > 0 || request.asks?.isOpen === true)
       const served = mayTry ? this.#serve(request) : undefined
       if (request.state === "queued") this.#countDrawn(request, request.drawn)
-      if (served !== undefined) {
+      // Freeing blocks for it may have found the device lost, which has failed it.
+      if (served !== undefined && request.state !== "failed") {
         this.#answer(request, served)
         bypassesLeft--
       }
