@@ -471,7 +471,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
   failDeadlocked(request: Request, jobs: ReadonlyArray<WaitingJob>): void {
     const queue = request.queue!
     // It may fit a free chunk beside leases, which those before it in the queue cannot use.
-    if ((this.core.fragmentedBytes ?? 0) >= request.exactSize) {
+    if (request.exactSize > 0 && this.core.fragmentedBytes >= request.exactSize) {
       queue.promote(request)
       queue.serve()
       if (!request.inQueue) return

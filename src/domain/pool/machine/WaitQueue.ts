@@ -82,8 +82,7 @@ export class WaitQueue implements Queue {
       const mayTry = request.isWaiting && (bypassesLeft > 0 || request.asks?.isOpen === true)
       const served = mayTry ? this.#serve(request) : undefined
       if (request.state === "queued") this.#countDrawn(request, request.drawn)
-      // Freeing blocks for it may have found the device lost, which has failed it.
-      if (served !== undefined && request.state !== "failed") {
+      if (served !== undefined) {
         this.#answer(request, served)
         bypassesLeft--
       }
@@ -244,14 +243,16 @@ export class WaitQueue implements Queue {
   }
 
   #answer(request: Request, served: Served): void {
-    if (served === "try") {
+    // Freeing blocks for it may have found the device lost, or clearing its block may have failed: it stays failed.
+    const hasFailed = request.state === "failed"
+    if (served === "try" && !hasFailed) {
       request.become("searching")
       request.restart()
       this.#bypassOthers(request, 1)
       request.isBypassing = true
     } else {
       this.served(request)
-      if (served !== "answered") request.become(served === "admitted" ? "new" : "searching")
+      if (served !== "answered" && !hasFailed) request.become(served === "admitted" ? "new" : "searching")
     }
     this.#state.answered(request)
   }
