@@ -1,5 +1,5 @@
 /**
- * The entry of a list of devices that says why there is none.
+ * The entry in a list of devices with which a backend says why it has no device.
  *
  * @internal
  */

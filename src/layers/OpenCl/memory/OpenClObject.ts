@@ -109,7 +109,7 @@ export const placeOf = (buffer: DeviceBuffer, alignment = 1): Place | GpuError =
   return isGpuError(found) || found.start % alignment === 0 ? found : ownOf(buffer)
 }
 
-/** The cl_mem that has the bytes of a checked buffer alone, or why there is none. */
+/** A cl_mem with exactly the bytes of a checked buffer, or the error of making it. */
 export const ownOf = (buffer: DeviceBuffer): Place | GpuError => (buffer as OpenClBuffer).own
 
 /** A cl_mem that keeps the memory of a checked buffer alive: its own, or that of the buffer that a pool has split. */

@@ -24,7 +24,7 @@ interface Owner {
   readonly api: OpenClApi
   readonly driverObjects: DriverObjects
   readonly queues: { readonly several: boolean }
-  /** Makes a sub-buffer of a buffer that is none itself. */
+  /** Makes a sub-buffer of a whole buffer: OpenCL allows none of a sub-buffer. */
   readonly createSubBufferUnsafe: (
     whole: DeviceBuffer,
     origin: number,
