@@ -111,10 +111,14 @@ const rowsOf = (
   return {
     rows: Shape.size(shape.filter((_, axis) => !axes.includes(axis))),
     length: Shape.size(axes.map((axis) => shape[axis]!)),
-    neighbours: plan.leaves.some((leaf) => isAcross(leaf, inner)) ? "rows" : "positions",
+    neighbours: neighboursOf(plan, inner),
     order: Shape.size(shape.slice(last + 1)) > 1 ? "rows" : "positions"
   }
 }
+
+/** Which elements of a plan row by row are neighbours in memory; `inner` of its axes are those of a row. */
+export const neighboursOf = ({ leaves }: Plan.Plan, inner: number): Rows["neighbours"] =>
+  leaves.some((leaf) => isAcross(leaf, inner)) ? "rows" : "positions"
 
 /** Whether neighbours in memory are elements of neighbouring rows. */
 const isAcross = ({ strides }: Plan.Leaf, inner: number): boolean => {

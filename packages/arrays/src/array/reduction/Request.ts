@@ -25,7 +25,8 @@ export interface Request {
 }
 
 export const requestOf = (operation: string, self: DeviceArray, options: Asked | undefined): Request | GpuError => {
-  if (self.size > largestSize) return tooLarge(operation, self)
+  const problem = countProblem(operation, self)
+  if (problem !== undefined) return problem
   const keepDims = options?.keepDims === true
   if (options?.axis === undefined) {
     return { axes: undefined, length: self.size, shape: keepDims ? self.shape.map(() => 1) : [] }
@@ -43,8 +44,9 @@ export const requestOf = (operation: string, self: DeviceArray, options: Asked |
 /** Positions are counted in 32 bits. */
 const largestSize = 0xffffffff
 
-const tooLarge = (operation: string, { shape, size }: DeviceArray): GpuError =>
-  makeError(
+/** Why the elements of an array are too many to be counted, or `undefined`. */
+export const countProblem = (operation: string, { shape, size }: DeviceArray): GpuError | undefined =>
+  size <= largestSize ? undefined : makeError(
     new LimitExceeded({
       operation: `${operation}, shape ${Shape.format(shape)}`,
       requested: size,

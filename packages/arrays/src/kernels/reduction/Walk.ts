@@ -99,6 +99,16 @@ export const stateIndex = (names: WalkNames): Expr.Expr<"u32"> => {
   return Expression.make("u32", { _tag: "MultiplyAdd", operands: [start, position, step] })
 }
 
+/**
+ * The index of the element at a position of the row among results that are stored in their order, where neighbours of a row are
+ * `width` elements apart.
+ */
+export const placeInOrder = (names: WalkNames, width: Expr.Expr<"u32">): Expr.Expr<"u32"> => {
+  const rest = Expr.multiply(Expr.subtract(scalar(names.length), 1), width)
+  const start = Expression.make("u32", { _tag: "MultiplyAdd", operands: [row, quotient(row, width), rest] })
+  return Expression.make("u32", { _tag: "MultiplyAdd", operands: [start, position, width] })
+}
+
 /** The loop of an item's walk, after the statements that compute its start and end. */
 export const moves = (walk: Walk, item: Statements): Moves => ({
   position: "k__",

@@ -1,6 +1,6 @@
 /**
- * Scans: reduce, then scan. The chunks of the elements are reduced, the states of the chunks are scanned in the same
- * way, and each chunk is scanned from the state before it.
+ * Scans along the rows of an iteration: reduce, then scan. The chunks of each row are reduced, the states of the chunks are
+ * scanned in the same way, and each chunk is scanned from the state before it.
  *
  * @internal
  */
@@ -16,7 +16,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { buffersOf } from "../Apart.ts"
 import type * as Expr from "../Expr.ts"
-import { inputOf } from "../expression/Declaration.ts"
+import * as Expression from "../expression/Expression.ts"
 import { helperName } from "../reduction/ArgumentNames.ts"
 import { divide } from "../reduction/Chunks.ts"
 import * as Reduction from "../reduction/Reduction.ts"
@@ -32,6 +32,12 @@ interface Level {
   readonly scan: ScanPass.ScanPass
 }
 
+/** What is scanned, and how. */
+export interface ScanDefinition extends Omit<ScanPass.ScanPassOptions, "map"> {
+  /** The state of one element: an expression of the arguments, of {@link Reduction.row} and of {@link Reduction.position}. */
+  readonly map: Expr.Expr<DType>
+}
+
 /** The kernels of a scan, made when they are first needed. */
 export class Scan {
   readonly name: string
@@ -40,12 +46,12 @@ export class Scan {
   readonly dtype: DType
   /** What is computed from the arguments. */
   readonly expressions: ReadonlyArray<Expr.Expr<DType>>
-  readonly #definition: ScanPass.ScanPassOptions
+  readonly #definition: ScanDefinition
   readonly #totals: Reduction.Reduction
   #elements: ScanPass.ScanPass | undefined
   #states: ScanPass.ScanPass | undefined
 
-  constructor(definition: ScanPass.ScanPassOptions) {
+  constructor(definition: ScanDefinition) {
     const { args, combine, map, name, output, state } = definition
     const result = output(gathered([state])[0]!)
     this.name = name
@@ -65,7 +71,7 @@ export class Scan {
 
   /** The elements themselves. */
   get elements(): Level {
-    this.#elements ??= ScanPass.generate(this.#definition)
+    this.#elements ??= ScanPass.generate({ ...this.#definition, map: () => this.#definition.map })
     return levelOf(this.#elements, () => this.#totals.first)
   }
 
@@ -76,12 +82,18 @@ export class Scan {
       name: `${name}States`,
       args: [stateArg(state, 0)],
       state,
-      map: inputOf(stateArg(state, 0)),
+      map: (place) => stateAt(state, place),
       combine,
       output: (scanned) => scanned
     })
     return levelOf(this.#states, () => this.#totals.further)
   }
+}
+
+/** The state of a chunk: states are stored in the order of the items, as the results of their scan are. */
+const stateAt = (state: Component, index: Expr.Expr<"u32">): Expr.Expr<DType> => {
+  const { dtype, name } = stateArg(state, 0)
+  return Expression.make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Inside", index } })
 }
 
 const levelOf = (scan: ScanPass.ScanPass, totals: () => ReductionPass): Level => ({
@@ -99,47 +111,74 @@ export const run = (
   exclusive: boolean
 ): Effect.Effect<PooledBuffer, GpuError, BufferPool | CommandQueue | Scope.Scope> =>
   Effect.withFiber((fiber) => {
-    const services = Reduction.servicesOf(fiber.context)
+    const { pool } = Reduction.servicesOf(fiber.context)
     return Effect.flatMap(
-      services.pool.allocate(count * byteSize(scan.dtype), { label: scan.name, apart: buffersOf(args) }),
+      pool.allocate(count * byteSize(scan.dtype), { label: scan.name, apart: buffersOf(args) }),
       (result) => {
         if (count === 0) return Effect.succeed(result)
-        const scanned = level(scan, scan.elements, args, count, result, exclusive, services)
+        const scanned = into(
+          result,
+          scan,
+          args,
+          { rows: 1, length: count, width: 1, neighbours: "positions" },
+          exclusive
+        )
         // The scope may live for long.
         return Effect.as(Effect.onError(scanned, () => Effect.ignore(Lease.release(result))), result)
       }
     )
   })
 
+/** The rows of a run, and where their results are. */
+export interface Rows extends Pick<Reduction.Rows, "rows" | "length" | "neighbours"> {
+  /** How far neighbours of a row are apart in the result; those of the `width` next rows are in between. */
+  readonly width: number
+}
+
+/** Scans every row, none of them empty, and stores the results in an order in which rows of `width` 1 follow each other. */
+export const into = (
+  result: PooledBuffer,
+  scan: Scan,
+  args: Reduction.Arguments,
+  rows: Rows,
+  exclusive: boolean
+): Effect.Effect<void, GpuError, BufferPool | CommandQueue> =>
+  Effect.withFiber((fiber) =>
+    level(scan, scan.elements, args, rows, result, exclusive, Reduction.servicesOf(fiber.context))
+  )
+
 const level = (
   scan: Scan,
   kernels: Level,
   args: Reduction.Arguments,
-  length: number,
+  { length, neighbours, rows, width }: Rows,
   result: PooledBuffer,
   exclusive: boolean,
   services: Reduction.Services
 ): Effect.Effect<void, GpuError> => {
-  const division = divide(1, length, "elements")
+  const division = divide(rows, length, "elements")
   const { chunks } = division
-  const values = { ...division, rows: 1, length, across: 0 }
+  const values = { ...division, rows, length, across: neighbours === "rows" ? 1 : 0 }
   const state = [scan.state]
-  return Reduction.withStates(state, chunks, scan.name, [result], services, ([before]) => {
+  const items = rows * chunks
+  return Reduction.withStates(state, chunks === 1 ? 1 : items, scan.name, [result], services, ([before]) => {
     const prepare = chunks === 1
       ? Reduction.fillNeutral(state, [before!], services.queue)
       : unsupported(scan, kernels, services) ??
         Reduction.withStates(
           state,
-          chunks,
+          items,
           scan.name,
           [...buffersOf(args), before!],
           services,
           (totals) =>
             Effect.andThen(
               Reduction.dispatchPass(kernels.totals, args, totals, values, services),
-              Effect.suspend(() =>
-                level(scan, scan.states, Reduction.statesAsArgs(totals), chunks, before!, true, services)
-              )
+              Effect.suspend(() => {
+                const states = Reduction.statesAsArgs(totals)
+                const ofChunks = { rows, length: chunks, width: neighbours === "rows" ? rows : 1, neighbours }
+                return level(scan, scan.states, states, ofChunks, before!, true, services)
+              })
             )
         )
     return Effect.andThen(
@@ -148,8 +187,9 @@ const level = (
         const { kernel, names } = kernels.scan
         const all: Record<string, ArgumentValue> = { ...args, [names.before]: before!, [names.result]: result }
         for (const scalar of walkScalars) all[names[scalar]] = values[scalar]
+        all[names.width] = width
         all[names.exclusive] = exclusive ? 1 : 0
-        return services.queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, chunks)
+        return services.queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, items)
       })
     )
   })

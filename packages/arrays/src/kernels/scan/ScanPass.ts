@@ -1,6 +1,6 @@
 /**
- * The last kernel of a scan at each level: every item scans a chunk of contiguous elements, beginning with the
- * combination of everything before it.
+ * The last kernel of a scan at each level: every item scans a chunk of neighbours in a row, beginning with the
+ * combination of everything before it in the row.
  *
  * @internal
  */
@@ -8,7 +8,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
-import type * as Expr from "../Expr.ts"
+import * as Expr from "../Expr.ts"
 import * as Expression from "../expression/Expression.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "../reduction/ArgumentNames.ts"
@@ -18,9 +18,11 @@ import * as Walk from "../reduction/Walk.ts"
 
 /** The names of the arguments of a pass, besides those of the program. */
 export interface ScanNames extends Walk.WalkNames {
-  /** The combination of everything before each chunk. */
+  /** The combination of everything before each chunk; one neutral value where every row is one chunk. */
   readonly before: string
   readonly result: string
+  /** How far neighbours of a row are apart in the result. */
+  readonly width: string
   /** 1 where an element's own value is left out of its result. */
   readonly exclusive: string
 }
@@ -34,7 +36,8 @@ export interface ScanPassOptions {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
   readonly state: Component
-  readonly map: Expr.Expr<DType>
+  /** The state of an element, given its place in the result. */
+  readonly map: (place: Expr.Expr<"u32">) => Expr.Expr<DType>
   readonly combine: Combine
   /** The stored element, made from the scanned value. */
   readonly output: (scanned: Expr.Expr<DType>) => Expr.Expr<DType>
@@ -46,18 +49,20 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
     ...Walk.walkNames(free),
     before: free.add("before"),
     result: free.add("result"),
+    width: free.add("width"),
     exclusive: free.add("exclusive")
   }
   const walk = Walk.make(names)
   const own = gathered([state])
-  const next = combine(own, [map])
+  const place = Walk.placeInOrder(names, Walk.scalar(names.width))
+  const next = combine(own, [map(place)])
   const flag = Walk.scalar(names.exclusive)
   const scanned = Expression.make(state.dtype, {
     _tag: "Apply",
     operation: "where",
     operands: [Walk.isSet(flag), own[0]!, next[0]!]
   })
-  const body: Body = { walk, names, own, next, output: output(scanned) }
+  const body: Body = { walk, names, own, next, place, output: output(scanned) }
   return {
     kernel: LoopKernel.make({
       name,
@@ -66,10 +71,11 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
         VectorArg(state.dtype, names.before, { access: "read" }),
         VectorArg(body.output.type, names.result, { access: "write" }),
         ...Walk.walkArgs(names),
+        ScalarArg("u32", names.width),
         ScalarArg("u32", names.exclusive)
       ],
       span: names.span,
-      expressions: [walk.begin, walk.step, walk.times, ...next, body.output],
+      expressions: [walk.row, walk.begin, walk.step, walk.times, ...next, place, body.output],
       write: (writer) => write(writer, body)
     }),
     names
@@ -81,25 +87,38 @@ interface Body {
   readonly names: ScanNames
   readonly own: StateExprs
   readonly next: StateExprs
+  readonly place: Expr.Expr<"u32">
   readonly output: Expr.Expr<DType>
 }
 
 /** Statements for item `i`. */
-const write = (writer: LanguageWriter, { names, next, output, own, walk }: Body): ReadonlyArray<string> => {
+const write = (writer: LanguageWriter, { names, next, output, own, place, walk }: Body): ReadonlyArray<string> => {
   const item = new Statements(writer, { index: "i", indexVaries: false, prefix: "w" })
   const moves = Walk.moves(walk, item)
-  const element = new Statements(writer, { index: moves.position, indexVaries: true })
+  const row = item.value(walk.row)
+  const before = item.value(beforeIndex(names))
+  const element = new Statements(writer, {
+    index: moves.position,
+    indexVaries: true,
+    variables: { [Walk.rowVariable]: false }
+  })
   const [value] = next.map((expr) => element.value(expr))
   const stored = element.value(output)
+  const at = element.value(place)
   const [{ type }] = own as readonly [Expr.Expr<DType>]
   return [
     ...item.before,
+    writer.declare(Walk.rowVariable, "u32", row),
     ...element.before,
-    writer.variable(variableOf(0), type, writer.load(names.before, "i", type)),
+    writer.variable(variableOf(0), type, writer.load(names.before, before, type)),
     ...writer.walk(moves, [
       ...element.inside,
-      writer.store(names.result, moves.position, stored, output.type),
+      writer.store(names.result, at, stored, output.type),
       writer.assign(variableOf(0), value!)
     ])
   ]
 }
+
+/** Where the state before item `i` is. */
+const beforeIndex = (names: ScanNames): Expr.Expr<"u32"> =>
+  Expr.where(Expr.equal(Walk.scalar(names.chunks), 1), 0, Expression.make("u32", { _tag: "Index" }))
