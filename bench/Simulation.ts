@@ -1,7 +1,7 @@
 /** A trace on the synchronous core of a pool, without a device: what a size policy makes of it. */
 import { type EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
-import type { PoolCore } from "effect-gpu-pool/machine"
+import { PoolCore } from "effect-gpu-pool/machine"
 import * as Random from "./Random.ts"
 import type { Step } from "./Traces.ts"
 
@@ -82,7 +82,7 @@ class SimulatedPool {
       maxBytes,
       maxHeldBytes,
       eviction,
-      idle: idleSteps === undefined ? undefined : { steps: ticks, keepBytes: 0 },
+      idle: idleSteps === undefined ? undefined : PoolCore.idleDecay({ steps: ticks, keepBytes: 0 }),
       outgrown: maxHeldBytes === undefined ? { mostLeasedBytes: 0, missedBytes: 0 } : undefined
     }, split)
     const { slabs } = this.core

@@ -193,7 +193,7 @@ const comparisonsOf = ({ code, path }: Source): ReadonlyArray<string> =>
 const lookingAtMemory: ReadonlySet<string> = new Set([
   "src/services/buffers/BufferLike.ts",
   "src/services/buffers/BufferMemory.ts",
-  "src/services/buffers/ApartSource.ts",
+  "src/services/buffers/SlabSource.ts",
   "src/services/staging/Transfers.ts"
 ])
 

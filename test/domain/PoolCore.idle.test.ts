@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
+import { idleDecay, type PoolBlock, PoolCore } from "../../src/domain/pool/PoolCore.ts"
 import { runs } from "../support/explore.ts"
 import { largest } from "../support/poolCoreModel.ts"
 
 type Core = PoolCore<string>
 
-const decaying = (steps: number, keepBytes = 0): Core => new PoolCore({ idle: { steps, keepBytes } })
+const decaying = (steps: number, keepBytes = 0): Core => new PoolCore({ idle: idleDecay({ steps, keepBytes }) })
 
 const hold = (core: Core, size: number, value = String(size)): void => {
   assert.isTrue(core.addPending(size))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type PoolBlock, PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
+import { idleDecay, type PoolBlock, PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 
 type Core = PoolCore<string>
 
@@ -198,7 +198,7 @@ describe("PoolCore.evictOldest", () => {
     const ordered: ReadonlyArray<PoolCoreOptions> = [
       { recency: true },
       { maxHeldBytes: 100 },
-      { idle: { steps: 1, keepBytes: 0 } }
+      { idle: idleDecay({ steps: 1, keepBytes: 0 }) }
     ]
     for (const options of ordered) assert.isUndefined(new PoolCore(options).evictOldest())
   })

@@ -1,7 +1,7 @@
 import { describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import * as EvictionPolicy from "../../src/domain/pool/EvictionPolicy.ts"
-import { PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
+import { idleDecay, PoolCore, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { runs } from "../support/explore.ts"
 import { anyCommand, anyHeldCommand, type Real } from "../support/poolCoreCommands.ts"
@@ -15,7 +15,9 @@ const anyPolicy = fc.constantFrom(
   SizePolicy.table([16, 33, 64, 1024, 4096], { borrow: 0.5 })
 )
 
-const anyIdle = fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 50, 5000) })
+const anyIdle = fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 50, 5000) }).map(
+  idleDecay
+)
 
 const anyOrder: fc.Arbitrary<EvictionPolicy.EvictionOrder> = fc.constantFrom(
   "byNeed",
@@ -55,7 +57,7 @@ const anyOutgrown: fc.Arbitrary<PoolCoreOptions> = fc.record({
 
 const anyAgeing: fc.Arbitrary<PoolCoreOptions> = fc.record({
   maxHeldBytes: fc.constantFrom(undefined, undefined, 400),
-  idle: fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 0, 50, 200) }),
+  idle: fc.record({ steps: fc.integer({ min: 1, max: 5 }), keepBytes: fc.constantFrom(0, 0, 50, 200) }).map(idleDecay),
   eviction: anyEviction
 })
 

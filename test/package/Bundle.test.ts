@@ -172,8 +172,8 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.9, whole: 47.5 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.7, whole: 47.1 },
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.4, whole: 47.0 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.2, whole: 46.6 },
   { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.0, whole: 60.8 },
   { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.6, whole: 59.7 },
   { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.3, whole: 104.1 },

@@ -27,7 +27,7 @@ import {
 } from "../../src/domain/pool/machine/Request.ts"
 import { type ChargedBudget, Reservation } from "../../src/domain/pool/machine/Reservation.ts"
 import { waitQueue } from "../../src/domain/pool/machine/WaitQueue.ts"
-import type { PoolBlock, PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
+import { idleDecay, type PoolBlock, type PoolCoreOptions } from "../../src/domain/pool/PoolCore.ts"
 
 interface Value {
   recyclable: boolean
@@ -222,7 +222,9 @@ export class World implements PoolPort<Value> {
     this.options = options
     const { hasQueues, maxBypasses, maxBytes, queueOfFailing: queue = waitQueue, splits, trims } = options
     this.hasSeveralQueues = hasQueues
-    const trimming = trims ? { maxHeldBytes: Math.ceil(maxBytes / 2), idle: { steps: 3, keepBytes: 10 } } : {}
+    const trimming = trims
+      ? { maxHeldBytes: Math.ceil(maxBytes / 2), idle: idleDecay({ steps: 3, keepBytes: 10 }) }
+      : {}
     const makeCore = splits ? (given: PoolCoreOptions) => new ArenaCore({ ...given, ...slabs }) : undefined
     this.machine = new PoolMachine<Value>(
       { maxBytes, limits: device, owner: { kind: "pool" }, maxBypasses, queue, trims, ...trimming, makeCore },

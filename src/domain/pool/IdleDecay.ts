@@ -9,8 +9,6 @@
  *
  * @since 0.1.0
  */
-import type { HeldLinks } from "./HeldOrder.ts"
-
 /**
  * How idle blocks are freed.
  *
@@ -25,12 +23,27 @@ export interface IdleDecayOptions {
 }
 
 /**
+ * The option `idle` of a core, by {@link idleDecay}: the numbers, and the code that follows them, which a pool without idle times
+ * does not load.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IdleRule extends IdleDecayOptions {
+  /** Begins to count the idle times of the blocks of one core. */
+  readonly decay: <B extends IdleBlock<B>>() => IdleDecay<B>
+}
+
+/**
  * A block whose idle time is counted: `heldAt` is the tick in which it became idle. Only the decay writes it.
  *
- * @internal
+ * @category models
+ * @since 0.1.0
  */
-export interface IdleBlock<B> extends HeldLinks<B> {
+export interface IdleBlock<B> {
   readonly capacity: number
+  /** The block that became held next. */
+  readonly newer: B | undefined
   heldAt: number
 }
 
@@ -44,7 +57,12 @@ class Cohort<B> {
   first: B | undefined = undefined
 }
 
-/** @internal */
+/**
+ * The idle times of the held blocks of one core, which calls it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class IdleDecay<B extends IdleBlock<B>> {
   readonly steps: number
   readonly keepBytes: number
@@ -137,3 +155,23 @@ export class IdleDecay<B extends IdleBlock<B>> {
     return (bytes - rest) / this.steps * left + Math.ceil(rest * left / this.steps)
   }
 }
+
+/**
+ * The rule by which a core gives idle blocks back. Its owner counts the ticks: see `PoolCore.tick`.
+ *
+ * **Example** (A core whose blocks stay for two ticks)
+ *
+ * ```ts
+ * import { PoolCore } from "effect-gpu-pool/machine"
+ *
+ * const core = new PoolCore.PoolCore<string>({ idle: PoolCore.idleDecay({ steps: 2, keepBytes: 0 }) })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const idleDecay = ({ keepBytes, steps }: IdleDecayOptions): IdleRule => ({
+  steps,
+  keepBytes,
+  decay: () => new IdleDecay({ steps, keepBytes })
+})

@@ -13,7 +13,7 @@
 import { maxBytes as largestByteCount } from "../data/PowersOfTwo.ts"
 import * as EvictionPolicy from "./EvictionPolicy.ts"
 import { HeldOrder } from "./HeldOrder.ts"
-import { IdleDecay } from "./IdleDecay.ts"
+import type { IdleDecay } from "./IdleDecay.ts"
 import { Outgrown, type OutgrownOptions } from "./Outgrown.ts"
 import * as Padding from "./Padding.ts"
 import { type Bin, PoolBins } from "./PoolBins.ts"
@@ -22,7 +22,7 @@ import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { PoolCounters, type PoolStats, snapshotOf } from "./PoolStats.ts"
 import type { SizePolicy } from "./SizePolicy.ts"
 
-export type { IdleDecayOptions } from "./IdleDecay.ts"
+export { type IdleBlock, type IdleDecay, idleDecay, type IdleDecayOptions, type IdleRule } from "./IdleDecay.ts"
 export type { BlockState, PoolBin, PoolBlock } from "./PoolBlock.ts"
 export type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 
@@ -105,7 +105,7 @@ export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>
  * import { PoolCore } from "effect-gpu-pool/machine"
  *
  * // The time to live is two of the owner's clock ticks.
- * const core = new PoolCore.PoolCore<string>({ idle: { steps: 2, keepBytes: 0 } })
+ * const core = new PoolCore.PoolCore<string>({ idle: PoolCore.idleDecay({ steps: 2, keepBytes: 0 }) })
  * for (const value of ["a", "b"]) {
  *   core.addPending(1024)
  *   core.addHeld(0, 1024, value)
@@ -161,7 +161,7 @@ export class PoolCore<A, F = number> extends PoolCounters {
     const { name, whenKnown, whenUnknown } = options?.eviction ?? EvictionPolicy.byNeed
     // A copy: the program may change its object. Not a spread one, since the members may be getters of a class.
     this.eviction = { name, whenKnown, whenUnknown }
-    if (options?.idle !== undefined) this.decay = new IdleDecay(options.idle)
+    this.decay = options?.idle?.decay()
     if (this.evictsBy("leastRecentlyUsed")) this.uses = new HeldOrder()
     const recency = options?.recency === true || this.evictsBy("oldestFirst")
     if (recency || this.uses !== undefined || this.decay !== undefined || this.heldLimit < Infinity) {

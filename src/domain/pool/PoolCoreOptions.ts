@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type * as EvictionPolicy from "./EvictionPolicy.ts"
-import type { IdleDecayOptions } from "./IdleDecay.ts"
+import type { IdleRule } from "./IdleDecay.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
 
 /**
@@ -23,8 +23,8 @@ export interface PoolCoreOptions {
    * makes hits and releases a little dearer. Default: false.
    */
   readonly recency?: boolean | undefined
-  /** How idle blocks are freed. Default: they stay. It turns `recency` on. */
-  readonly idle?: IdleDecayOptions | undefined
+  /** How idle blocks are freed, by `PoolCore.idleDecay`. Default: they stay. It turns `recency` on. */
+  readonly idle?: IdleRule | undefined
   /**
    * The order in which held blocks go when their memory is needed. Default: `EvictionPolicy.byNeed`. One that asks for
    * ages turns `recency` on.

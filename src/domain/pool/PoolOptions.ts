@@ -12,7 +12,7 @@ import * as Delay from "../device/Delay.ts"
 import type { DeviceInfo } from "../device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import type * as EvictionPolicy from "./EvictionPolicy.ts"
-import type { IdleClockOptions } from "./machine/IdleSchedule.ts"
+import type { idleClockOf, IdleClockOptions } from "./machine/IdleSchedule.ts"
 import type { WaitPolicy } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
 import type { OutgrownOptions } from "./Outgrown.ts"
@@ -385,7 +385,8 @@ export const limitOf = (
     device.limits.defaultMaxBytes ?? Infinity
 
 /**
- * The options of a memory resolved for a device, or the error.
+ * The options of a memory resolved for a device, or the error. `idleClock` is the function of `IdleSchedule`, for pools that
+ * give idle blocks back.
  *
  * @category functions
  * @since 0.1.0
@@ -394,7 +395,8 @@ export const memorySettingsOf = (
   operation: string,
   kind: MemorySettings["kind"],
   options: MemoryOptions,
-  device: DeviceInfo
+  device: DeviceInfo,
+  idleClock?: typeof idleClockOf
 ): MemorySettings | GpuError =>
   attempt(() => {
     const { eviction, idleSteps = 4, label, maxBypasses = 16, reuse } = options
@@ -412,7 +414,9 @@ export const memorySettingsOf = (
       eviction,
       reuse,
       strategy: options.strategy,
-      idle: timeToLive === Infinity ? undefined : { steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps },
+      idle: timeToLive < Infinity
+        ? idleClock?.({ steps: idleSteps, keepBytes, stepMillis: timeToLive / idleSteps })
+        : undefined,
       maxBypasses,
       deadlockTimeoutMillis: millisOf(options.deadlockTimeout, 100),
       label

@@ -52,11 +52,11 @@ import {
 import { notInSmallPools, PoolRequests, type Want } from "../pool/PoolRequests.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import * as Allocator from "./Allocator.ts"
-import { ApartSource } from "./ApartSource.ts"
 import type { BufferLike } from "./BufferLike.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
 import { makeAllocator } from "./DeviceAllocator.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
+import { SlabSource } from "./SlabSource.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
 export type { BudgetOptions, ExhaustedOptions, PoolLimit, ReserveOptions } from "../../domain/pool/PoolOptions.ts"
@@ -225,7 +225,7 @@ type Settings = LeasingSettings & Pick<BufferSourceOptions, "sizePolicy">
 /** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | undefined) =>
   Effect.gen(function*() {
-    const source = yield* openSource(ApartSource, memory, settings)
+    const source = yield* openSource(SlabSource, memory, settings)
     const { immediate } = yield* Allocator.Allocator
     if (!immediate) {
       yield* memory.warn(

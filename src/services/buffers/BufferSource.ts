@@ -9,7 +9,6 @@ import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
 import type { DeviceLimits } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
@@ -30,15 +29,12 @@ import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { PooledBuffer } from "./PooledBuffer.ts"
 
 /** Greater than every usage. */
-const usages = 2 ** 16
+export const usages = 2 ** 16
 
 export interface BufferSourceOptions {
   readonly allocator: Allocator["Service"]
   readonly driver: Pick<QueueDriver["Service"], "fillUnsafe">
   readonly limits: DeviceLimits
-  readonly traits: Pick<BackendTraits, "readsBesideWrites">
-  /** How the memory splits slabs, if it does. */
-  readonly slabs: Slabs | undefined
   readonly sizePolicy: SizePolicy.SizePolicy
   readonly maxBytes: number
   /** The limits of the allocator around the pool's memory. */
@@ -56,15 +52,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly largest: number
   readonly borrows: boolean
-  readonly splits: boolean
+  readonly splits: boolean = false
   readonly clears: boolean
-  /**
-   * Usage flags that the pool adds: one that clears its blocks fills them itself, and from a slab the queue may copy what a
-   * dispatch cannot read there.
-   */
-  protected readonly added: BufferUsage.BufferUsage
-  /** Whether it matters to commands which leases are in one slab. */
-  protected readonly keepsApart: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   #blockSize: (size: number) => number
   readonly exactSize: (size: number) => number
@@ -73,17 +62,13 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly #granularity: number
 
   constructor(options: BufferSourceOptions) {
-    const { allocator, clears, limits: { granularity, maxBufferSize, memoryBytes = Infinity }, sizePolicy, slabs } =
-      options
+    const { allocator, clears, limits: { granularity, maxBufferSize, memoryBytes = Infinity }, sizePolicy } = options
     this.#options = options
     this.largest = Math.min(maxBufferSize, memoryBytes)
-    this.#policy = slabs?.sizePolicy ?? sizePolicy
-    this.#granularity = slabs?.unit ?? granularity
+    this.#policy = sizePolicy
+    this.#granularity = granularity
     this.borrows = this.#policy.borrow > 0
-    this.splits = slabs !== undefined
     this.clears = clears
-    this.keepsApart = this.splits && !options.traits.readsBesideWrites
-    this.added = (clears ? BufferUsage.copyDst : 0) | (this.keepsApart ? BufferUsage.copySrc : 0)
     this.reclaim = allocator.reclaim
     this.#blockSize = this.#blockSizes(options.maxBytes)
     this.exactSize = this.#sizes(SizePolicy.exact, Infinity)
@@ -101,9 +86,8 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     return SizePolicy.forDevice(policy, { granularity: this.#granularity, maxBlockBytes })
   }
 
-  /** Staging memory of a pool that splits slabs has blocks of its own. */
-  blockSize(size: number, family: Family): number {
-    return this.splits && !this.splitsFamily(family) ? this.exactSize(size) : this.#blockSize(size)
+  blockSize(size: number, _family?: Family): number {
+    return this.#blockSize(size)
   }
 
   mostBorrowed(blockSize: number): number {
@@ -111,16 +95,11 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 
   family(usage: BufferUsage.BufferUsage): number {
-    return this.#ofBlocks(usage) + this.index * usages
+    return this.ofBlocks(usage) + this.index * usages
   }
 
   owns(family: Family): boolean {
     return typeof family === "number" && Math.floor(family / usages) === this.index
-  }
-
-  /** Staging memory is never split: no command may use memory beside what is mapped. */
-  splitsFamily(family: Family): boolean {
-    return this.splits && typeof family === "number" && !BufferUsageRules.isStaging(family % usages)
   }
 
   isUsual(usage: BufferUsage.BufferUsage): boolean {
@@ -147,15 +126,15 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
     callSite: string | undefined
   ): Effect.Effect<DeviceBuffer, GpuError> {
     const { allocator, around, warn } = this.#options
-    const allocated = allocateFrom(allocator, warn, capacity, { usage: this.#ofBlocks(usage), label, callSite })
+    const allocated = allocateFrom(allocator, warn, capacity, { usage: this.ofBlocks(usage), label, callSite })
     return around === undefined
       ? allocated
       : Effect.provideService(allocated, CurrentCounted, around.counted(capacity))
   }
 
-  /** The usage of the blocks of a request. Staging memory is not split, and may only be copied from where its usage says so. */
-  #ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return usage | (BufferUsageRules.isStaging(usage) ? this.added & ~BufferUsage.copySrc : this.added)
+  /** The usage of the blocks of a request: a pool that clears its blocks fills them itself. */
+  protected ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return this.clears ? usage | BufferUsage.copyDst : usage
   }
 
   destroyUnsafe(buffer: DeviceBuffer): Exit.Exit<void, GpuError> {
@@ -182,11 +161,14 @@ export const policyOf = (
   { sizePolicy = SizePolicy.defaultPolicy }: { readonly sizePolicy?: SizePolicy.SizePolicy | undefined }
 ): Pick<BufferSourceOptions, "sizePolicy"> => ({ sizePolicy })
 
+/** What a source is made of, of a memory and the device in context. */
+type Made = BufferSourceOptions & { readonly slabs: Slabs | undefined; readonly traits: BackendTraits }
+
 /** The source of a pool over the Allocator in context. */
 export const openSource = <S extends BufferSource>(
-  Source: new(options: BufferSourceOptions) => S,
+  Source: new(options: Made) => S,
   memory: PoolRuntime,
-  settings: Pick<BufferSourceOptions, "clears" | "sizePolicy"> & Partial<Pick<BufferSourceOptions, "slabs">>
+  settings: Pick<BufferSourceOptions, "clears" | "sizePolicy">
 ): Effect.Effect<S, never, Allocator | DeviceContext | QueueDriver> =>
   Effect.gen(function*() {
     const { info: { limits, traits } } = yield* DeviceContext
@@ -194,5 +176,5 @@ export const openSource = <S extends BufferSource>(
     const allocator = yield* Allocator
     memory.join(allocator.limits ?? [])
     const { core: { maxBytes, slabs }, limits: around, warn } = memory
-    return new Source({ slabs, ...settings, allocator, driver, limits, traits, maxBytes, around, warn })
+    return new Source({ ...settings, allocator, driver, limits, traits, slabs, maxBytes, around, warn })
   })

@@ -99,10 +99,6 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
     return typeof family === "string" && family.startsWith(`${this.index} `)
   }
 
-  splitsFamily(): boolean {
-    return false
-  }
-
   isUsual(): boolean {
     return true
   }

@@ -11,6 +11,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import { idleClockOf } from "../../domain/pool/machine/IdleSchedule.ts"
 import { MemoryOptions, memorySettingsOf } from "../../domain/pool/PoolOptions.ts"
 import * as PoolStats from "../../domain/pool/PoolStats.ts"
 import { type ConfigOf, layerOfConfig } from "../calls/LayerConfig.ts"
@@ -61,7 +62,13 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
     DeviceMemory,
     openWith(
       (device) =>
-        memorySettingsOf(operation, "memory", valid(LayerOptions.read(operation, MemoryOptions, options)), device),
+        memorySettingsOf(
+          operation,
+          "memory",
+          valid(LayerOptions.read(operation, MemoryOptions, options)),
+          device,
+          idleClockOf
+        ),
       (settings) => Effect.map(makeMemory(settings), (memory) => serviceOf(memory, settings.label))
     )
   )

@@ -15,6 +15,7 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, type Holder, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as Budget from "../../domain/pool/machine/Budget.ts"
+import { idleClockOf } from "../../domain/pool/machine/IdleSchedule.ts"
 import type { Account, Family } from "../../domain/pool/machine/Request.ts"
 import { waitQueue } from "../../domain/pool/machine/WaitQueue.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
@@ -174,7 +175,7 @@ const coreOf = (
     core<Leasable, Family>(options, {
       alignment: info.limits.regionAlignment,
       splits: (family) =>
-        Array.from(memory.sources).some((source) => source.owns(family) && source.splitsFamily(family)),
+        Array.from(memory.sources).some((source) => source.owns(family) && source.splitsFamily?.(family) === true),
       part: (slab, begin, bytes) => partUnsafe!(slab as DeviceBuffer, begin, bytes)
     })
 }
@@ -272,7 +273,7 @@ export const openAlone = <F extends typeof PoolOptions.fields, Own extends objec
 ): Effect.Effect<A, E | GpuError, R | DeviceContext | Scope.Scope> =>
   openWith((device) => {
     const given = valid(LayerOptions.read(operation, schema, options))
-    const memory = valid(memorySettingsOf(operation, "pool", given, device))
+    const memory = valid(memorySettingsOf(operation, "pool", given, device, idleClockOf))
     return { ...ownOf(given), ...memory, ...leasingSettingsOf(given) }
   }, (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined)))
 

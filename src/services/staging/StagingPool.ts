@@ -166,7 +166,7 @@ const openPool = (memory: PoolRuntime, settings: Settings, maxBytes: number | un
     const { backend, traits } = device.info
     if (!traits.hasStaging) return yield* unsupported("StagingPool.layer", backend, "staging memory", withoutStaging)
     const driver = yield* QueueDriver
-    const source = yield* openSource(StagingSource, memory, { ...settings, slabs: undefined })
+    const source = yield* openSource(StagingSource, memory, settings)
     const requests = yield* openRequests(memory, source, settings, maxBytes)
     return contextOf(poolOf(device, driver, settings.clears)(requests))
   })
@@ -922,7 +922,9 @@ class StagingSource extends BufferSource {
   override readonly service = "StagingPool"
 
   /** No flags: more than those of its direction would make it another kind of memory. */
-  protected override readonly added = 0
+  protected override ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    return usage
+  }
 
   override isUsual(): boolean {
     return true

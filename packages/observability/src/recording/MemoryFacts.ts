@@ -43,7 +43,7 @@ export const memoryFacts = ({ core, device, deviceInfo, number, settings }: Obse
     maxBufferSize: deviceInfo.limits.maxBufferSize,
     eviction,
     reuse,
-    idle,
+    idle: idle && { steps: idle.steps, keepBytes: idle.keepBytes, stepMillis: idle.stepMillis },
     maxBypasses,
     deadlockTimeoutMillis
   }

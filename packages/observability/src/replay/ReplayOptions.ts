@@ -6,6 +6,7 @@
 import * as BackendTraits from "effect-gpu-pool/BackendTraits"
 import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import { type GpuError, invalidRequest, isGpuError, unsupported } from "effect-gpu-pool/GpuError"
+import { idleClockOf } from "effect-gpu-pool/IdleSchedule"
 import { type MemoryOptions, type MemorySettings, memorySettingsOf, strategyProblem } from "effect-gpu-pool/PoolOptions"
 import { arena, type PoolStrategy } from "effect-gpu-pool/PoolStrategy"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
@@ -107,7 +108,16 @@ const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
   const strategy = memory.strategy === undefined ? undefined : arena(memory.strategy)
   // A recording does not say who waits for whom: a replay ends deadlocks when the recording does.
-  return { ...memory, eviction, idle, label, outgrown, reuse, strategy, deadlockTimeoutMillis: Infinity }
+  return {
+    ...memory,
+    eviction,
+    idle: idle && idleClockOf(idle),
+    label,
+    outgrown,
+    reuse,
+    strategy,
+    deadlockTimeoutMillis: Infinity
+  }
 }
 
 /** A strategy that no replay can make again, or parts before the first event that it cannot have made. */
@@ -144,7 +154,7 @@ const settingsOf = (
   options: Omit<ReplayOptions, "memory" | "sizePolicy">
 ): MemorySettings | GpuError => {
   const recorded = recordedSettings(memory)
-  const given = memorySettingsOf(operation, memory.kind, options, deviceOf(memory))
+  const given = memorySettingsOf(operation, memory.kind, options, deviceOf(memory), idleClockOf)
   if (isGpuError(given)) return given
   return {
     ...recorded,

@@ -596,7 +596,7 @@ describe("a replay", () => {
       const { recording: replayed } = yield* Replay.run(recording, { ...policy, sizePolicy })
       const { eviction, idle, maxBytes, maxHeldBytes, maxBypasses } = replayed.memories[0]!
       deepStrictEqual([maxBytes, maxHeldBytes, eviction?.name, maxBypasses], [200, 150, "oldestFirst", 3])
-      deepStrictEqual(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
+      assert.deepInclude(idle, { steps: 2, keepBytes: 10, stepMillis: 500 })
       deepStrictEqual(replayed.families.map(({ sizes }) => sizes), [[[60, 60, 64, 128], [128, 128, 128, 256]]])
       // The limit has room for one of the held blocks.
       deepStrictEqual(replayed.blocks.map(({ capacity }) => capacity), [100, 32])

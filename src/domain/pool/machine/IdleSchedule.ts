@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { IdleDecayOptions } from "../IdleDecay.ts"
+import { idleDecay, type IdleDecayOptions, type IdleRule } from "../IdleDecay.ts"
 import type { PoolInputs } from "./PoolInputs.ts"
 
 /**
@@ -12,10 +12,21 @@ import type { PoolInputs } from "./PoolInputs.ts"
  * @category models
  * @since 0.1.0
  */
-export interface IdleClockOptions extends IdleDecayOptions {
+export interface IdleClockOptions extends IdleRule {
   /** The time of one step. */
   readonly stepMillis: number
 }
+
+/**
+ * The options of a clock whose steps take so many milliseconds.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const idleClockOf = (options: IdleDecayOptions & { readonly stepMillis: number }): IdleClockOptions => ({
+  ...idleDecay(options),
+  stepMillis: options.stepMillis
+})
 
 /**
  * The memory whose idle blocks are freed.

@@ -1,0 +1,61 @@
+/**
+ * The source of a pool that may split slabs: what a lease asks for, whether its buffer is split, and what it should be apart
+ * from.
+ *
+ * @internal
+ */
+import * as BufferUsage from "../../domain/BufferUsage.ts"
+import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
+import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
+import type { Family } from "../../domain/pool/machine/Request.ts"
+import type { Slabs } from "../../domain/pool/PoolCore.ts"
+import type { RequestOptions } from "../../domain/pool/PoolOptions.ts"
+import * as BufferLike from "./BufferLike.ts"
+import { BufferSource, type BufferSourceOptions, usages } from "./BufferSource.ts"
+
+interface SlabSourceOptions extends BufferSourceOptions {
+  /** How the memory splits slabs, if it does. */
+  readonly slabs: Slabs | undefined
+  readonly traits: Pick<BackendTraits, "readsBesideWrites">
+}
+
+interface ApartOptions extends RequestOptions {
+  readonly apart?: ReadonlyArray<BufferLike.BufferLike> | undefined
+}
+
+export class SlabSource extends BufferSource {
+  override readonly splits: boolean
+  /** Whether it matters to commands which leases are in one slab. */
+  readonly #keepsApart: boolean
+
+  constructor(options: SlabSourceOptions) {
+    const { limits, slabs, traits } = options
+    super(
+      slabs === undefined
+        ? options
+        : { ...options, sizePolicy: slabs.sizePolicy, limits: { ...limits, granularity: slabs.unit } }
+    )
+    this.splits = slabs !== undefined
+    this.#keepsApart = this.splits && !traits.readsBesideWrites
+  }
+
+  /** Staging memory is never split: no command may use memory beside what is mapped. */
+  splitsFamily(family: Family): boolean {
+    return this.splits && typeof family === "number" && !BufferUsageRules.isStaging(family % usages)
+  }
+
+  override blockSize(size: number, family: Family): number {
+    return this.splits && !this.splitsFamily(family) ? this.exactSize(size) : super.blockSize(size)
+  }
+
+  apartOf({ apart }: ApartOptions): ReadonlyArray<object> | undefined {
+    const found = this.#keepsApart ? apart?.flatMap((buffer) => BufferLike.deviceBuffer(buffer)?.allocation ?? []) : []
+    return found?.length ? found : undefined
+  }
+
+  /** From a slab the queue may copy what a dispatch cannot read there. Staging memory may only be copied from where its usage says so. */
+  protected override ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
+    const copies = this.#keepsApart && !BufferUsageRules.isStaging(usage) ? BufferUsage.copySrc : 0
+    return super.ofBlocks(usage) | copies
+  }
+}
