@@ -34,6 +34,17 @@ const failure = (kernel: Kernel.Kernel) => {
   return generated
 }
 
+/** The functions that a kernel's source declares, in their order. */
+const declaredIn = (preamble: string, wgsl: string) => {
+  const kernel = Kernel.make({
+    name: "k",
+    args: [VectorArg("u32", "x")],
+    body: { wgsl },
+    preamble: { wgsl: preamble }
+  })
+  return [...source(kernel).code.matchAll(/^\s*fn (\w+)/gm)].map(([, name]) => name)
+}
+
 describe("WgslSource", () => {
   it("writes bindings, the scalar block, the index and the guard around a body", () => {
     const expected = `struct Scalars__block {
@@ -203,11 +214,78 @@ struct Scalars__block {
     deepStrictEqual(integers(64, 4), [7, 8, 9, 255])
   })
 
+  it("takes 64-bit integers as their words, and several as an array of those", () => {
+    const kernel = Kernel.make({
+      name: "longs",
+      args: [
+        ScalarArg("i64", "a"),
+        ScalarArg("u8", "b"),
+        ScalarArg("vec3<u64>", "c"),
+        ScalarArg("u32", "d"),
+        ScalarArg("vec2<i64>", "e")
+      ],
+      body: { wgsl: "let sum = add__i64(a, e[1]);" }
+    })
+    const { code, members, uniformBytes } = source(kernel)
+    assert.isTrue(code.startsWith(`struct Scalars__block {
+  count: u32,
+  a: vec2<u32>,
+  b: u32,
+  c: array<vec4<u32>, 2>,
+  d: u32,
+  e: array<vec4<u32>, 1>,
+}
+`))
+    assert.include(
+      code,
+      `  let a = scalars__.a;
+  let b = scalars__.b;
+  let c = array<vec2<u32>, 3>(scalars__.c[0].xy, scalars__.c[0].zw, scalars__.c[1].xy);
+  let d = scalars__.d;
+  let e = array<vec2<u32>, 2>(scalars__.e[0].xy, scalars__.e[0].zw);
+`
+    )
+    deepStrictEqual(members.map(({ at }) => at), [0, 8, 16, 32, 64, 80])
+    strictEqual(uniformBytes, 96)
+    const view = new DataView(new ArrayBuffer(112))
+    writeScalars(view, 16, members, {
+      compiled: {} as never,
+      vectors: [],
+      scalars: [-2n, 7, [2n ** 64n - 1n, 2n ** 32n, 5n], 9, [-(2n ** 63n), 2n ** 53n + 1n]],
+      images: [],
+      samplers: [],
+      count: 3
+    })
+    const longs = (at: number, count: number) => [...new BigInt64Array(view.buffer, 16 + at, count)]
+    deepStrictEqual(longs(8, 1), [-2n])
+    deepStrictEqual(longs(32, 3), [-1n, 2n ** 32n, 5n])
+    deepStrictEqual([view.getUint32(32, true), view.getUint32(80, true)], [7, 9])
+    deepStrictEqual(longs(80, 2), [-(2n ** 63n), 2n ** 53n + 1n])
+  })
+
+  it("declares the functions of 64-bit integers that a kernel calls and does not declare, each once", () => {
+    const body = "x[i] = fmod__u64(vec2<u32>(x[i], 1u), vec2<u32>(3u, 0u)).x;"
+    const called = ["less__u64", "subtract__u64", "multiply__u64", "leftShift__u64", "rightShift__u64"]
+    const divisions = ["digit__u64", "shortQuotient__u64", "truncDivide__u64", "fmod__u64"]
+    deepStrictEqual(declaredIn("", body), [...called, ...divisions, "kernel__main"])
+    deepStrictEqual(declaredIn("fn less__u64(a: vec2<u32>, b: vec2<u32>) -> bool { return a.y < b.y; }", body), [
+      ...called.slice(1),
+      ...divisions,
+      "less__u64",
+      "kernel__main"
+    ])
+    deepStrictEqual(declaredIn("fn double(a: vec2<u32>) -> vec2<u32> { return add__u64(a, a); }", ""), [
+      "add__u64",
+      "double",
+      "kernel__main"
+    ])
+    deepStrictEqual(declaredIn("", "x[i] = 1u;"), ["kernel__main"])
+  })
+
   it.each<readonly [ValueType, hint: string]>([
-    ["i64", "WGSL has no 64-bit integers: pass its low and its high half, as a vec2<u32>."],
-    ["vec3<u64>", "WGSL has no 64-bit integers: pass the low and the high halves, as u32."],
     ["vec8<f32>", "pass it as 2 arguments of type vec4<f32>"],
-    ["vec16<i8>", "pass it as 4 arguments of type vec4<i8>"]
+    ["vec16<i8>", "pass it as 4 arguments of type vec4<i8>"],
+    ["vec8<u64>", "pass it as 2 arguments of type vec4<u64>"]
   ])("has no %s, and says what to pass instead", (type, hint) => {
     const { message, reason } = failure(Kernel.make({ name: "k", args: [ScalarArg(type, "a")], body: { wgsl: "" } }))
     strictEqual(reason._tag, "Unsupported")

@@ -7,8 +7,6 @@ import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as fc from "fast-check"
-import { functionsCalled, functionsOf } from "../../src/domain/language/FunctionTable.ts"
-import { longs } from "../../src/layers/WebGpu/language/WgslLongs.ts"
 import { runs } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 
@@ -107,8 +105,7 @@ const kernelOf = (type: LongType) => {
           `results[${2 * texts.length}u * i + ${2 * at + 1}u] = r${at}.y;`
         ])
       ].join("\n")
-    },
-    preamble: { wgsl: functionsCalled(functionsOf(longs), texts).join("\n") }
+    }
   })
 }
 

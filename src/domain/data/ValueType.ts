@@ -16,7 +16,7 @@ import { type DType, f16round } from "./DType.ts"
 export type SmallInteger = "i8" | "u8" | "i16" | "u16"
 
 /**
- * Integers of 64 bits: bigints in JavaScript; WGSL has none.
+ * Integers of 64 bits: bigints in JavaScript. WGSL has none: a body in it sees a `vec2<u32>` of the low and the high word.
  *
  * @category models
  * @since 0.1.0

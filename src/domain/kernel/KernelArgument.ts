@@ -169,8 +169,8 @@ type AccessOf<Options> = Options extends { readonly access: infer A extends Acce
  * Declares an argument that is passed by value: a number, or a short vector of 2, 3, 4, 8 or 16 numbers. Their types are
  * those of elements, `i8` to `u16`, and `i64` and `u64`, which are bigints.
  *
- * A kernel of which WGSL has no such type is Unsupported on WebGPU: one with 64-bit integers, or with a vector of 8 or
- * 16. WGSL has no integers of 8 and 16 bits either: a WGSL body sees them as integers of 32 bits.
+ * A vector of 8 or 16 numbers is Unsupported on WebGPU. WGSL has no integers of 8 and 16 bits: a WGSL body sees them as
+ * integers of 32 bits, and one of 64 bits as a `vec2<u32>` of its low and its high word.
  *
  * **Example** (A factor, a direction and a seed)
  *

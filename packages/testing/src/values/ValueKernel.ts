@@ -66,8 +66,9 @@ const stores = (
     ).flat()
   ).map((word, index) => `y[${index}] = ${word};`).join("\n")
 
-/** WGSL has no types of 64 bits. */
+/** In WGSL a 64-bit integer is a vector of its words. */
 const wgslWords = (element: NumberType, value: string): ReadonlyArray<string> => {
+  if (isLong(element)) return [`${value}.x`, `${value}.y`]
   if (element === "f16") return [`bitcast<u32>(f32(${value}))`]
   return [element.startsWith("u") ? value : `bitcast<u32>(${value})`]
 }

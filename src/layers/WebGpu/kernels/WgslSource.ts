@@ -18,13 +18,15 @@ import {
 } from "../../../domain/kernel/DispatchParameters.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import { type ImageArg, isNumeric, type KernelArgument, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
+import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
+import { longs } from "../language/WgslLongs.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 
 export const entryPoint = "kernel__main"
 
-type Carrier = "f32" | "i32" | "u32"
+type Carrier = "f32" | "i32" | "u32" | ValueType.LongInteger
 
 /** One member of the uniform block. */
 export interface Member {
@@ -72,6 +74,7 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${typeOf(member)},`).join("\n")}\n}`,
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
       ...bindings.map((argument, index) => `@group(0) @binding(${index + 1}) ${declaration(argument)}`),
+      ...functionsOfLongs([preamble, String(body)]),
       ...(preamble === "" ? [] : [preamble]),
       entry(kernel.workgroupSize, members, String(body))
     ].join("\n"),
@@ -79,6 +82,12 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
     members,
     uniformBytes: roundUp(endOf(members), blockAlignment)
   }
+}
+
+/** The functions of 64-bit integers that texts call, and do not declare. */
+const functionsOfLongs = (texts: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const declared = new Set(texts.flatMap((text) => [...text.matchAll(/\bfn\s+(\w+)/g)].map(([, name]) => name)))
+  return functionsCalled(longs, texts).filter((text) => !declared.has(text.match(/\w+__\w+/)![0]))
 }
 
 /** Whether a kernel uses f16, which WGSL has to enable at the top of the source. */
@@ -100,10 +109,6 @@ const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
 /** What to do without a type that WGSL has not. */
 const missingHint = (type: ValueType.ValueType): string | undefined => {
   const { element, length } = ValueType.partsOf(type)
-  if (element === "i64" || element === "u64") {
-    const halves = length === 1 ? "its low and its high half, as a vec2<u32>" : "the low and the high halves, as u32"
-    return `WGSL has no 64-bit integers: pass ${halves}.`
-  }
   return length > 4
     ? `WGSL has vectors of 2, 3 and 4 only: pass it as ${length / 4} arguments of type vec4<${element}>.`
     : undefined
@@ -152,27 +157,34 @@ const textureType = ({ access, channel, format, kind }: ImageArg): string => {
 const carrierOf = (element: ValueType.NumberType): Carrier =>
   element === "f16" ? "f32" : ValueType.widened(element) as Carrier
 
-/**
- * A vector of three takes the bytes of three, and begins where one of four would.
- *
- * @see https://www.w3.org/TR/WGSL/#alignment-and-size
- */
-const alignmentOf = (length: number): number => 4 * (length === 3 ? 4 : length)
+const isLong = (type: ValueType.NumberType): type is ValueType.LongInteger => type === "i64" || type === "u64"
 
 const roundUp = (bytes: number, multiple: number): number => Math.ceil(bytes / multiple) * multiple
 
+/**
+ * A vector of three takes the bytes of three, and begins where one of four would. A 64-bit integer is a vector of its two
+ * words, and several are an array of vectors of four words, since elements of arrays in a block lie 16 bytes apart.
+ *
+ * @see https://www.w3.org/TR/WGSL/#alignment-and-size
+ */
+const alignmentOf = (carrier: Carrier, length: number): number =>
+  isLong(carrier) ? length === 1 ? 8 : 16 : 4 * (length === 3 ? 4 : length)
+
 const endOf = (members: ReadonlyArray<Member>): number => {
   const last = members.at(-1)
-  return last === undefined ? 0 : last.at + last.length * 4
+  if (last === undefined) return 0
+  const { at, carrier, length } = last
+  return at + (isLong(carrier) ? roundUp(8 * length, alignmentOf(carrier, length)) : 4 * length)
 }
 
 const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
   const members: Array<Member> = []
   for (const parameter of [{ from: "count" } as const, ...parametersOf(args)].filter(isNumber)) {
     const { element, length } = ValueType.partsOf(numberType(parameter))
-    const at = roundUp(endOf(members), alignmentOf(length))
+    const carrier = carrierOf(element)
+    const at = roundUp(endOf(members), alignmentOf(carrier, length))
     const half = element === "f16"
-    members.push({ name: nameOf(parameter), parameter, carrier: carrierOf(element), length, half, at })
+    members.push({ name: nameOf(parameter), parameter, carrier, length, half, at })
   }
   return members
 }
@@ -183,8 +195,10 @@ const nameOf = (parameter: NumberParameter): string => {
   return parameter.from === "scalar" ? name : `${name}_${parameter.from}`
 }
 
-const typeOf = ({ carrier, length }: Member, number: string = carrier): string =>
-  length === 1 ? number : `vec${length}<${number}>`
+const typeOf = ({ carrier, length }: Member, number: string = carrier): string => {
+  if (isLong(carrier)) return length === 1 ? "vec2<u32>" : `array<vec4<u32>, ${Math.ceil(length / 2)}>`
+  return length === 1 ? number : `vec${length}<${number}>`
+}
 
 /**
  * The index is built from `global_invocation_id.x`, from which drivers recognise that neighbours touch neighbouring
@@ -202,7 +216,14 @@ ${body}
 
 const letOf = (member: Member): string => {
   const value = `scalars__.${member.name}`
+  if (isLong(member.carrier) && member.length > 1) return `  let ${member.name} = ${longsOf(value, member.length)};`
   return `  let ${member.name} = ${member.half ? `${typeOf(member, "f16")}(${value})` : value};`
+}
+
+/** Several 64-bit integers, one after the other, from the vectors in which they lie by twos. */
+const longsOf = (value: string, length: number): string => {
+  const longs = Array.from({ length }, (_, lane) => `${value}[${lane >> 1}].${lane % 2 === 0 ? "xy" : "zw"}`)
+  return `array<vec2<u32>, ${length}>(${longs.join(", ")})`
 }
 
 /** Writes the uniform block of a dispatch at `at`. */

@@ -7,6 +7,7 @@
  *
  * @internal
  */
+import { type Functions, functionsOf } from "../../../domain/language/FunctionTable.ts"
 
 /** Alike in i64 and u64: in two's complement the low 64 bits are the same. */
 const forBoth = (type: "i64" | "u64"): ReadonlyArray<string> => [
@@ -190,8 +191,8 @@ const casts: ReadonlyArray<string> = [
 }`
 ]
 
-/** Each after those that it calls. */
-export const longs: ReadonlyArray<string> = [
+/** Bodies that are written by hand may call them, too. */
+export const longs: Functions = functionsOf([
   ...comparisons,
   ...forBoth("u64"),
   ...forBoth("i64"),
@@ -199,4 +200,4 @@ export const longs: ReadonlyArray<string> = [
   ...magnitudes,
   ...divisions,
   ...casts
-]
+])
