@@ -16,7 +16,7 @@ import * as Shape from "./layout/Shape.ts"
 /**
  * An array of elements on a device. Views share the memory of the array that they were made from; every other array has
  * memory of its own, a lease of the pool. An array is a value, which operations read and do not change, except those that
- * write in place: `assign`, `fill`, `setSlice` and `update`.
+ * write in place: `assign`, `fill`, `setSlice`, `put` and `update`.
  *
  * **Example** (What an array says of itself)
  *

@@ -84,3 +84,9 @@ export const take = (model: Model, indices: Model, axis: number): Model => {
       ])
   )
 }
+
+/** The position of an index on an axis, by the documentation of `take`. */
+export const inside = (index: number, length: number, mode: "clip" | "wrap"): number =>
+  mode === "wrap"
+    ? ((index % length) + length) % length
+    : Math.min(Math.max(index < 0 ? index + length : index, 0), length - 1)

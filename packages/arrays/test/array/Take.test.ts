@@ -16,15 +16,9 @@ const untyped = <A>(value: unknown): A => value as A
 
 type Mode = "clip" | "wrap"
 
-/** The position of an index on an axis, by the documentation. */
-const inside = (index: number, length: number, mode: Mode): number =>
-  mode === "wrap"
-    ? ((index % length) + length) % length
-    : Math.min(Math.max(index < 0 ? index + length : index, 0), length - 1)
-
 const resolved = (indices: Model.Model, length: number, mode: Mode): Model.Model => ({
   shape: indices.shape,
-  data: indices.data.map((index) => inside(index, length, mode))
+  data: indices.data.map((index) => Model.inside(index, length, mode))
 })
 
 const flat = (model: Model.Model): Model.Model => ({ shape: [model.data.length], data: model.data })

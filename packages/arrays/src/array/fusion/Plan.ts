@@ -136,7 +136,10 @@ class Planner {
   }
 }
 
-/** Plans the computation of arrays of one shape. */
+/**
+ * Plans the computation of arrays that broadcast to a shape, for each of its elements. A result that has memory is read there: the
+ * index of its element says where to store others.
+ */
 export const make = (results: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Plan => {
   const planner = new Planner()
   const steps: Array<number> = []
@@ -166,16 +169,6 @@ export const isFlat = (array: DeviceArray, shape: Shape.Shape): boolean =>
 
 const collapsed = (arrays: ReadonlyArray<DeviceArray>, shape: Shape.Shape): Layout.Iteration =>
   Layout.collapse(shape, arrays.map((array) => Layout.broadcastStrides(array, shape)))
-
-/**
- * Plans the computation of an array for each element of another, to which it broadcasts. The second result is the element of
- * that other array, so its index says where to store the first.
- */
-export const into = (array: DeviceArray, target: DeviceArray): Plan => {
-  const planner = new Planner()
-  const steps = [planner.visit(array), planner.visit(target)]
-  return planner.plan(steps, flat(planner.arrays, target.shape) ?? collapsed(planner.arrays, target.shape))
-}
 
 /** A plan row by row: the last of its axes, `inner` of them, are those of a row, and the others come before them in their order. */
 export interface RowPlan {

@@ -7,10 +7,10 @@ import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Kernel } from "effect-gpu-pool/Kernel"
-import { VectorArg } from "effect-gpu-pool/KernelArgument"
+import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Expr from "../../kernels/Expr.ts"
+import * as Expr from "../../kernels/Expr.ts"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
 import type { Shape } from "../layout/Shape.ts"
@@ -50,7 +50,7 @@ const into = (
     const { dtype } = target
     const shape = typeof source === "number" ? scalar : source.shape
     const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype]))
-    const plan = Plan.into(value, target)
+    const plan = Plan.make([value, target], target.shape)
     if (typeof source !== "number") {
       if (source.pending !== undefined && !Plan.fits(plan, 0, queue.info.limits.maxVectorArguments)) {
         return Effect.andThen(evaluateAll([source]), Effect.suspend(() => into(target, source, overwrites)))
@@ -98,15 +98,29 @@ const kernelOf = (plan: Plan.Plan): Kernel => {
 const generate = (plan: Plan.Plan): Kernel => {
   const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
   const [value, place] = expressions as readonly [Expr.Expr<DType>, Expr.Expr<DType>]
-  const { node } = place
-  const vector = node._tag === "Element" ? node.vector : ""
-  const places = node._tag === "Element" && node.at._tag === "Inside" ? { [vector]: node.at.index } : {}
+  return storing(PlanExpressions.nameOf(plan), args, value, place)
+}
+
+/**
+ * The kernel that stores a value where an array with memory has an element, or at an index that is computed from the index of
+ * that element.
+ */
+export const storing = (
+  name: string,
+  args: ReadonlyArray<NumericArgument>,
+  value: Expr.Expr<DType>,
+  { node }: Expr.Expr<DType>,
+  placeOf?: (index: Expr.Expr<"u32">) => Expr.Expr<"u32">
+): Kernel => {
+  const { at, vector } = node as Extract<Expr.Expr["node"], { readonly _tag: "Element" }>
+  const own = at._tag === "Own" ? undefined : at.index
+  const place = placeOf === undefined ? own : placeOf(own ?? Expr.index)
   return GeneratedElementwise.generate({
-    name: `array_${PlanExpressions.nameOf(plan)}`,
+    name: `array_${name}`,
     args: args.map((arg) =>
       arg._tag === "VectorArg" && arg.name === vector ? VectorArg(arg.dtype, vector, { access: "readwrite" }) : arg
     ),
     outputs: { [vector]: value },
-    places
+    places: place === undefined ? {} : { [vector]: place }
   })
 }

@@ -7,7 +7,9 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type * as Shape from "../layout/Shape.ts"
 import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
 import { allocate, memoryProblem } from "../transfer/TypedArrays.ts"
-import type { Mode } from "./TakeKernel.ts"
+
+/** What a position outside the axis means. */
+export type Mode = "clip" | "wrap"
 
 /** Positions on an axis, all of them inside. */
 export interface Positions {
@@ -78,7 +80,7 @@ const outside = (
     operation,
     `${name} is ${index}, outside ${where}`,
     length === 0
-      ? "There are no positions to take."
+      ? "There are no positions."
       : Number.isSafeInteger(index)
       ? `Use ${-length} to ${length - 1}, or say what others mean: { mode: "clip" } or { mode: "wrap" }.`
       : "Indices are whole numbers."

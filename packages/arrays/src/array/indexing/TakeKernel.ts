@@ -15,9 +15,8 @@ import * as Indexing from "../fusion/Indexing.ts"
 import * as Layout from "../layout/Layout.ts"
 import type { Shape } from "../layout/Shape.ts"
 import { Memo } from "../Memo.ts"
-
-/** What a position outside the axis means. */
-export type Mode = "clip" | "wrap"
+import { shapeAt } from "./Extent.ts"
+import type { Mode } from "./HostIndices.ts"
 
 /** Arrays with memory, and the axis of the first that the positions are on. */
 export interface Taking {
@@ -26,13 +25,6 @@ export interface Taking {
   readonly axis: number
   readonly mode: Mode
 }
-
-/** The axes of the positions replace the axis. */
-export const resultShape = (shape: Shape, axis: number, indices: Shape): Shape => [
-  ...shape.slice(0, axis),
-  ...indices,
-  ...shape.slice(axis + 1)
-]
 
 /** How the kernel goes through both arrays: over as few axes as possible. */
 interface Walk {
@@ -45,7 +37,7 @@ interface Walk {
 const still = (axes: number): ReadonlyArray<number> => Array.from({ length: axes }, () => 0)
 
 const walkOf = ({ array, axis, indices }: Taking): Walk => {
-  const shape = resultShape(array.shape, axis, indices.shape)
+  const shape = shapeAt(array, axis, indices.shape)
   const outer = array.strides.slice(0, axis)
   const inner = array.strides.slice(axis + 1)
   const { shape: lengths, strides } = Layout.collapse(shape, [
@@ -117,7 +109,11 @@ const generate = ({ array, indices, mode }: Taking, walk: Walk): Kernel => {
 }
 
 /** A position on an axis of `length` elements, at least one. */
-const inside = <D extends "i32" | "u32">(index: Expr.Expr<D>, length: Expr.Expr<D>, mode: Mode): Expr.Expr<"u32"> => {
+export const inside = <D extends "i32" | "u32">(
+  index: Expr.Expr<D>,
+  length: Expr.Expr<D>,
+  mode: Mode
+): Expr.Expr<"u32"> => {
   const fromEnd = (position: Expr.Expr<D>): Expr.Expr<D> =>
     Expr.where(Expr.less(position, 0), Expr.add(position, length), position)
   if (mode === "wrap") {

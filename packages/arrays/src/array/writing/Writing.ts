@@ -7,57 +7,20 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { isFloat } from "effect-gpu-pool/Operation"
+import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
-import { holds } from "../../kernels/expression/Expression.ts"
 import { ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import { type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
 import { overwrite } from "../fusion/Storing.ts"
-import * as Shape from "../layout/Shape.ts"
 import type { Range } from "../layout/Slice.ts"
-import { elementHint } from "../transfer/NestedNumbers.ts"
 import { slice } from "../Views.ts"
-
-/** Why a value is not stored in the elements of an array, or `undefined`. */
-const problemOf = (operation: string, self: DeviceArray, value: DeviceArray | number): GpuError | undefined => {
-  const repeated = self.shape.findIndex((length, axis) => length > 1 && self.strides[axis] === 0)
-  if (repeated !== -1 && self.size > 0) {
-    return invalidRequest(
-      operation,
-      `axis ${repeated} of the shape ${Shape.format(self.shape)} repeats the same elements`,
-      "Write to the array that was broadcast, or to a copy."
-    )
-  }
-  const { dtype } = self
-  if (typeof value === "number") {
-    return holds(dtype, value)
-      ? undefined
-      : invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
-  }
-  const common = Shape.broadcast(operation, self.shape, value.shape)
-  if ("reason" in common) return common
-  if (!Shape.equals(common, self.shape)) {
-    return invalidRequest(
-      operation,
-      `the value of shape ${Shape.format(value.shape)} does not broadcast to the shape ${Shape.format(self.shape)}`,
-      "The elements that are written keep their shape: reshape the value, or reduce it."
-    )
-  }
-  return isFloat(value.dtype) && !isFloat(dtype)
-    ? invalidRequest(
-      operation,
-      `the value is ${value.dtype}, and the array ${dtype}`,
-      `Cast it, which cuts what is behind the point: DeviceArray.astype(value, "${dtype}").`
-    )
-    : undefined
-}
+import * as Writable from "./Writable.ts"
 
 const write = <D extends DType>(operation: string, self: DeviceArray<D>, value: DeviceArray | number): Computed<D> =>
-  problemOf(operation, self, value) ??
+  Writable.problem(operation, self, self.shape, value) ??
     Effect.as(Effect.andThen(evaluateAll([self]), Effect.suspend(() => overwrite(self, value))), self)
 
 /**
