@@ -85,6 +85,14 @@ export * as EvictionPolicy from "./domain/pool/EvictionPolicy.ts"
 export * as GpuError from "./domain/GpuError.ts"
 
 /**
+ * Kernels that are written for workgroups.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as GroupKernel from "./domain/kernel/GroupKernel.ts"
+
+/**
  * Kernel definitions: arguments, and a body per language.
  *
  * @category kernels
@@ -203,3 +211,11 @@ export * as SubRegion from "./services/buffers/SubRegion.ts"
  * @since 0.1.0
  */
 export * as Transfers from "./services/staging/Transfers.ts"
+
+/**
+ * Workgroups: sizes, ranges, and what host bodies see of them.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as Workgroup from "./domain/kernel/Workgroup.ts"

@@ -7,7 +7,14 @@ import { dirname, join } from "node:path"
 import { text } from "node:stream/consumers"
 import { pathToFileURL } from "node:url"
 import { afterAll } from "vitest"
-import { type Example, examplesOfMarkdown, examplesOfSource, executable, inPlace } from "./support/examples.ts"
+import {
+  type Device,
+  type Example,
+  examplesOfMarkdown,
+  examplesOfSource,
+  executable,
+  inPlace
+} from "./support/examples.ts"
 import { importedModules } from "./support/imports.ts"
 import { packages } from "./support/packages.ts"
 import { type Backend, describeWith } from "./support/required.ts"
@@ -136,6 +143,33 @@ describe("examples", () => {
     describeWith(needs, ["run", ...needs].join(" on "), () => {
       it.concurrent.each(group)("$title", async (program) => {
         const { output, status } = await run(["--input-type=module", "--eval", mainOf(program)])
+        assert.strictEqual(status, 0, asInDocuments(output))
+      })
+    })
+  }
+})
+
+/** Pages whose kernels have a body for every language, so that each example gives the same on every device. */
+const portable = ["docs/groups.md"]
+
+const gpus: ReadonlyArray<{ readonly needs: Backend; readonly device: Device }> = [
+  { needs: "webgpu", device: { layer: "WebGpu", from: "effect-gpu-pool/webgpu" } },
+  { needs: "opencl", device: { layer: "OpenCl", from: "effect-gpu-pool/opencl" } }
+]
+
+describe("examples of portable kernels", () => {
+  for (const { device, needs } of gpus) {
+    describeWith([needs], `run on ${needs}`, () => {
+      const found = examples.filter(({ file, runs }) => runs && portable.includes(file))
+
+      it("are there", () => {
+        assert.sameMembers([...new Set(found.map(({ file }) => file))], portable)
+      })
+
+      it.concurrent.each(found)("of $file, line $line", async (example) => {
+        const path = write(needs, example, executable(example, device))
+        const main = `await import(${JSON.stringify(pathToFileURL(path))})`
+        const { output, status } = await run(["--input-type=module", "--eval", main])
         assert.strictEqual(status, 0, asInDocuments(output))
       })
     })

@@ -117,7 +117,8 @@ describe("Host.layer", () => {
         defaultMaxBytes: 2048,
         maxWorkgroupSize: 256,
         maxVectorArguments: 8,
-        images: { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
+        images: { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 },
+        groups: { maxWorkgroupExtents: [256, 256, 64], maxWorkgroups: 65_535, maxLocalBytes: 16_384 }
       })
     }).pipe(Effect.provide(
       Host.layer({ capacityBytes: 4096, maxBufferSize: 1024, granularity: 4, defaultMaxBytes: 2048 })

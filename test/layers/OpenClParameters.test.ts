@@ -1,6 +1,7 @@
 /** How arguments by value become the bytes that clSetKernelArg gets. */
 import { assert, describe, it } from "@effect/vitest"
 import type { HeldValue, ValueType } from "../../src/domain/data/ValueType.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg } from "../../src/domain/kernel/KernelArgument.ts"
 import { KernelParameters } from "../../src/layers/OpenCl/kernels/KernelParameters.ts"
 import type { OpenClApi } from "../../src/layers/OpenCl/OpenClApi.ts"
@@ -8,7 +9,9 @@ import type { OpenClApi } from "../../src/layers/OpenCl/OpenClApi.ts"
 /** The bytes that a driver gets for arguments of these types, in hexadecimal, call by call. */
 const told = (types: ReadonlyArray<ValueType>, ...rows: ReadonlyArray<ReadonlyArray<HeldValue>>) => {
   const calls: Array<readonly [index: number, bytes: string]> = []
-  const parameters = new KernelParameters(types.map((type, index) => ScalarArg(type, `a${index}`)))
+  const parameters = new KernelParameters(
+    Kernel.define({ name: "k", args: types.map((type, index) => ScalarArg(type, `a${index}`)), body: {} })
+  )
   const api = {
     clSetKernelArg: (_kernel: bigint, index: number, bytes: number, value: ArrayBuffer) => {
       calls.push([index, Buffer.from(value.slice(0, bytes)).toString("hex")])

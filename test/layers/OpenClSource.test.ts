@@ -2,11 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import type { Extents } from "../../src/domain/kernel/Workgroup.ts"
 import * as OpenClSource from "../../src/layers/OpenCl/kernels/OpenClSource.ts"
 import * as OpenClCode from "../../src/layers/OpenCl/OpenClCode.ts"
 import { inOpenClC } from "../support/writtenSource.ts"
 
-const generate = (kernel: Kernel.Kernel, workgroupSize: number | undefined = 64) =>
+const generate = (kernel: Kernel.Kernel, workgroupSize: Extents | undefined = [64, 1, 1]) =>
   OpenClSource.source(kernel, { ...inOpenClC(kernel), workgroupSize })
 
 describe("OpenClSource", () => {

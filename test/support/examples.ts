@@ -89,8 +89,16 @@ const assertionsOf = (file: string, code: string): ReadonlyArray<Assertion> => {
     })
 }
 
+/** The device of the effects of an example: its layer, and the entry point that exports it. */
+export interface Device {
+  readonly layer: string
+  readonly from: string
+}
+
+const host: Device = { layer: "Host", from: "effect-gpu-pool/host" }
+
 /** The example as a module that checks its own `// => value` comments, each on its own line. */
-export const executable = (example: Example): string => {
+export const executable = (example: Example, device: Device = host): string => {
   const code = inPlace(example)
   const assertions = assertionsOf(example.file.replace(/\.md$/, ".ts"), code)
   const checked = [...assertions].sort((a, b) => b.start - a.start).reduce((text, { end, expected, start }) => {
@@ -98,7 +106,8 @@ export const executable = (example: Example): string => {
     return text.slice(0, start) + check + text.slice(end)
   }, code)
   if (assertions.length === 0) return checked
-  return checked + prelude + (code.includes("effect-schedules") && !code.includes("\"effect-gpu-pool") ? alone : onHost)
+  return checked + prelude +
+    (code.includes("effect-schedules") && !code.includes("\"effect-gpu-pool") ? alone : onDevice(device))
 }
 
 /** Imports hold for the whole module, wherever they stand. */
@@ -112,11 +121,12 @@ const prelude = [
 /** For examples of a package that does not depend on this library. */
 const alone = "function __provided(effect) { return __Effect.scoped(effect) }\n"
 
-const onHost = [
-  "import { BufferPool as __BufferPool } from \"effect-gpu-pool\"",
-  "import { Host as __Host } from \"effect-gpu-pool/host\"",
-  `function __provided(effect) {
-  return effect.pipe(__Effect.scoped, __Effect.provide(__BufferPool.layer()), __Effect.provide(__Host.layer()))
+const onDevice = ({ from, layer }: Device): string =>
+  [
+    "import { BufferPool as __BufferPool } from \"effect-gpu-pool\"",
+    `import { ${layer} as __Device } from "${from}"`,
+    `function __provided(effect) {
+  return effect.pipe(__Effect.scoped, __Effect.provide(__BufferPool.layer()), __Effect.provide(__Device.layer()))
 }`,
-  ""
-].join("\n")
+    ""
+  ].join("\n")

@@ -26,6 +26,7 @@ import * as Queues from "./commands/Queues.ts"
 import * as RandomCommands from "./commands/RandomCommands.ts"
 import * as Rectangles from "./commands/Rectangles.ts"
 import * as Transfers from "./commands/Transfers.ts"
+import * as Workgroups from "./commands/Workgroups.ts"
 import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTest.ts"
 import * as EventLoop from "./EventLoop.ts"
 import * as Expect from "./Expect.ts"
@@ -94,6 +95,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...EndedLeases.tests,
   ...Regions.tests,
   ...Dispatches.tests,
+  ...Workgroups.tests,
   ...KernelValues.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,

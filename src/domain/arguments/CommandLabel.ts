@@ -8,6 +8,7 @@
  */
 
 import type { Extent } from "../data/Rectangle.ts"
+import type { Extents } from "../kernel/Workgroup.ts"
 
 /** A buffer or an image. */
 interface Labelled {
@@ -34,7 +35,8 @@ export const migrate = (objects: ReadonlyArray<Labelled>, to: string): CommandLa
   return () => `migrate ${labels.map(name).join(", ")} -> ${to}`
 }
 
-export const dispatch = (kernel: string, count: number): CommandLabel => () => `dispatch ${kernel} (${count} items)`
+export const dispatch = (kernel: string, count: number, range?: Extents | undefined): CommandLabel => () =>
+  `dispatch ${kernel} (${range?.join(" x ") ?? count} items)`
 
 const region = ([bytes, rows, slices]: Extent): string => `rectangle ${bytes} B x ${rows} x ${slices}`
 

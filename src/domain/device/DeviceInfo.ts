@@ -5,6 +5,7 @@
  */
 import { line } from "../arguments/Format.ts"
 import type { DType } from "../data/DType.ts"
+import type { Extents } from "../kernel/Workgroup.ts"
 import type { BackendTraits } from "./BackendTraits.ts"
 
 /**
@@ -17,6 +18,21 @@ export interface ImageLimits {
   readonly maxReadImages: number
   readonly maxWriteImages: number
   readonly maxSamplers: number
+}
+
+/**
+ * What a device has for kernels that are written for workgroups: `GroupKernel` and `SourceKernel`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GroupLimits {
+  /** The most items of a workgroup in each dimension. Together they are at most `maxWorkgroupSize`. */
+  readonly maxWorkgroupExtents: Extents
+  /** The most workgroups of one dispatch, in each dimension. */
+  readonly maxWorkgroups: number
+  /** Bytes of local memory that one workgroup can have. */
+  readonly maxLocalBytes: number
 }
 
 /**
@@ -52,6 +68,8 @@ export interface DeviceLimits {
   readonly maxVectorArguments: number
   /** How many images and samplers one kernel can take; `undefined` where kernels can take none. */
   readonly images?: ImageLimits | undefined
+  /** What kernels that are written for workgroups can have; `undefined` where the backend cannot run such kernels. */
+  readonly groups?: GroupLimits | undefined
 }
 
 /**

@@ -5,11 +5,14 @@
  */
 import * as DType from "../data/DType.ts"
 import type { HeldValue, ValueType } from "../data/ValueType.ts"
-import type { ImageArg, KernelArgument, SamplerArg, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import type { Kernel } from "./Kernel.ts"
+import type { ImageArg, LocalArg, SamplerArg, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import type { Extents } from "./Workgroup.ts"
 
 /** The numbers of a dispatch. */
 interface Dispatch {
   readonly count: number
+  readonly range?: Extents | undefined
   readonly scalars: ReadonlyArray<HeldValue>
   readonly vectors: ReadonlyArray<{ readonly size: number; readonly offset: number }>
 }
@@ -21,20 +24,30 @@ interface Of<From extends string, Argument> {
   readonly index: number
 }
 
+/** How much a dispatch runs: items, or those of each dimension. */
+export type SizeParameter = { readonly from: "count" } | { readonly from: "range" }
+
 /** What is passed as numbers. */
-export type NumberParameter = { readonly from: "count" } | Of<"scalar", ScalarArg> | Of<"length" | "offset", VectorArg>
+export type NumberParameter = SizeParameter | Of<"scalar", ScalarArg> | Of<"length" | "offset", VectorArg>
 
 /** What is passed by its handle. */
 export type ObjectParameter = Of<"memory", VectorArg> | Of<"image", ImageArg> | Of<"sampler", SamplerArg>
 
-export type Parameter = NumberParameter | ObjectParameter
+/** Memory of a workgroup, of which nothing is passed but its length. */
+export type LocalParameter = Of<"local", LocalArg>
+
+export type Parameter = NumberParameter | ObjectParameter | LocalParameter
 
 /** What stands for an argument. */
-export type ArgumentParameter = Exclude<Parameter, { readonly from: "count" }>
+export type ArgumentParameter = Exclude<Parameter, SizeParameter>
+
+/** How a body learns how much runs. A source of the program's own learns it by its scalars. */
+export const sizeParametersOf = ({ form }: Pick<Kernel, "form">): ReadonlyArray<SizeParameter> =>
+  form === "source" ? [] : [{ from: form === "groups" ? "range" : "count" }]
 
 /** In the order of the arguments, without the count: of a vector its memory, its length in elements, and its offset. */
-export const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<ArgumentParameter> => {
-  const seen = { ScalarArg: 0, VectorArg: 0, ImageArg: 0, SamplerArg: 0 }
+export const parametersOf = ({ args }: Pick<Kernel, "args">): ReadonlyArray<ArgumentParameter> => {
+  const seen = { ScalarArg: 0, VectorArg: 0, ImageArg: 0, SamplerArg: 0, LocalArg: 0 }
   return args.flatMap((argument): ReadonlyArray<ArgumentParameter> => {
     const index = seen[argument._tag]++
     switch (argument._tag) {
@@ -44,6 +57,8 @@ export const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray
         return [{ from: "image", argument, index }]
       case "SamplerArg":
         return [{ from: "sampler", argument, index }]
+      case "LocalArg":
+        return [{ from: "local", argument, index }]
       case "VectorArg": {
         const parts = argument.withOffset ? ["length", "offset"] as const : ["length"] as const
         return [{ from: "memory", argument, index }, ...parts.map((from) => ({ from, argument, index }))]
@@ -53,16 +68,19 @@ export const parametersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray
 }
 
 export const isNumber = (parameter: Parameter): parameter is NumberParameter =>
-  parameter.from !== "memory" && parameter.from !== "image" && parameter.from !== "sampler"
+  parameter.from !== "memory" && parameter.from !== "image" && parameter.from !== "sampler" &&
+  parameter.from !== "local"
 
 /** The type of its numbers. */
 export const typeOf = (parameter: NumberParameter): ValueType =>
-  parameter.from === "scalar" ? parameter.argument.dtype : "u32"
+  parameter.from === "scalar" ? parameter.argument.dtype : parameter.from === "range" ? "vec3<u32>" : "u32"
 
-export const numberOf = (parameter: NumberParameter, { count, scalars, vectors }: Dispatch): HeldValue => {
+export const numberOf = (parameter: NumberParameter, { count, range, scalars, vectors }: Dispatch): HeldValue => {
   switch (parameter.from) {
     case "count":
       return count
+    case "range":
+      return range!
     case "scalar":
       return scalars[parameter.index]!
     case "length":

@@ -12,14 +12,15 @@ import * as ImageChannel from "../images/ImageChannel.ts"
 import * as Format from "../images/ImageFormat.ts"
 import type { ReadableImage, Sampler, WritableImage } from "../images/KernelImage.ts"
 import type { KernelBody, KernelSource, LanguageWriter } from "../language/LanguageWriter.ts"
-import type { ImageArg, KernelArgument, ScalarArg, VectorArg } from "./KernelArgument.ts"
+import type { ImageArg, KernelArgument, LocalArg, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import { showingKernel } from "./KernelLine.ts"
 import { isReserved, type ReservedWord } from "./ReservedWords.ts"
+import type { Size } from "./Workgroup.ts"
 
 export type { KernelBody, KernelSource } from "../language/LanguageWriter.ts"
 
 /**
- * What a host body gets: a typed array per vector, and `<name>_offset` per vector with an offset; per scalar a number, a
+ * What a host body gets: a typed array per vector and per local memory, and `<name>_offset` per vector with an offset; per scalar a number, a
  * bigint, or a frozen array of them; something to load from, or to store to, per image, and per sampler what `sample` of
  * an image takes.
  *
@@ -28,7 +29,8 @@ export type { KernelBody, KernelSource } from "../language/LanguageWriter.ts"
  */
 export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
   & {
-    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> ? TypedArrayOf[D]
+    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> | LocalArg<string, infer D>
+      ? TypedArrayOf[D]
       : A extends ImageArg<string, infer Use> ? Use extends "read" ? ReadableImage : WritableImage
       : A extends ScalarArg<string, infer V> ? ValueType.HostValueOf<V>
       : Sampler
@@ -83,8 +85,13 @@ export interface Kernel<out Args extends ReadonlyArray<KernelArgument> = Readonl
   readonly preamble: { readonly [language: string]: string | undefined }
   /** Writes the kernel in languages for which it has no body. */
   readonly generate?: Generate | undefined
-  /** Items of one workgroup. */
-  readonly workgroupSize: number
+  /**
+   * What the bodies are: absent for statements of one item, `"groups"` for bodies that are written for workgroups, and
+   * `"source"` for whole sources of the program's own.
+   */
+  readonly form?: "groups" | "source" | undefined
+  /** Items of one workgroup: in one dimension, or for a kernel with a `form` in up to three. */
+  readonly workgroupSize: Size
   /** Options for the OpenCL compiler, as `-cl-mad-enable`. */
   readonly buildOptions: string
   /** Element types that the bodies use besides those of the arguments; the device must have them too. */
@@ -115,6 +122,14 @@ interface KernelOptions<Args extends ReadonlyArray<KernelArgument>> {
   readonly itemwise?: ReadonlyArray<Args[number]["name"]> | undefined
   readonly workPerItem?: Args[number]["name"] | undefined
   readonly problem?: GpuError | undefined
+}
+
+/** What a kernel of any form is made of. */
+interface DefinitionOptions<Args extends ReadonlyArray<KernelArgument>>
+  extends Omit<KernelOptions<Args>, "workgroupSize">
+{
+  readonly workgroupSize?: Size | undefined
+  readonly form?: Kernel["form"]
 }
 
 type Taken<Args extends ReadonlyArray<KernelArgument>> = Extract<Args[number]["name"], ReservedWord | "count" | "i">
@@ -167,7 +182,7 @@ export const make = <const Args extends ReadonlyArray<KernelArgument>>(
  * @since 0.1.0
  */
 export const define = <const Args extends ReadonlyArray<KernelArgument>>(
-  options: KernelOptions<Args>,
+  options: DefinitionOptions<Args>,
   generate?: Generate
 ): Kernel<Args> => {
   const {
@@ -175,6 +190,7 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
     body,
     buildOptions = "",
     dtypes = [],
+    form,
     itemwise = [],
     name,
     preamble,
@@ -188,7 +204,8 @@ export const define = <const Args extends ReadonlyArray<KernelArgument>>(
     body: Object.freeze({ ...body }),
     preamble: Object.freeze({ ...preamble }),
     ...(generate === undefined ? {} : { generate }),
-    workgroupSize,
+    ...(form === undefined ? {} : { form }),
+    workgroupSize: fixedSize(workgroupSize),
     buildOptions,
     dtypes: fixedList(dtypes),
     itemwise: fixedList(itemwise),
@@ -266,6 +283,8 @@ export const fixedList = <A extends ReadonlyArray<unknown>>(list: A): A =>
 const fixedElement = (element: unknown): unknown =>
   typeof element === "object" && element !== null ? Object.freeze({ ...element }) : element
 
+const fixedSize = (size: Size): Size => Array.isArray(size) ? Object.freeze([...size]) as unknown as Size : size
+
 const fixedForms = new WeakMap<object, Kernel>()
 
 /**
@@ -278,9 +297,10 @@ const fixedForms = new WeakMap<object, Kernel>()
 export const fixed = (kernel: Kernel): Kernel => {
   const known = fixedForms.get(kernel)
   if (known !== undefined) return known
-  const { args, body, dtypes, itemwise, preamble } = kernel
+  const { args, body, dtypes, itemwise, preamble, workgroupSize } = kernel
   const own: Kernel = {
     ...kernel,
+    workgroupSize: fixedSize(workgroupSize),
     args: fixedList(args),
     body: fixedElement(body) as Kernel["body"],
     preamble: fixedElement(preamble) as Kernel["preamble"],
@@ -387,6 +407,13 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
       "Name the scalar that holds how many elements an item works through, or leave it out."
     )
 
+/** What bodies have besides their arguments. */
+const namesOfBodies = {
+  items: ["i", "count"],
+  groups: ["global_id", "local_id", "local_index", "group_id", "group_count", "group_size", "range"],
+  source: []
+}
+
 const nameProblem = (kernel: Kernel): GpuError | undefined => {
   if (kernel.name.length > longestName) {
     return invalidRequest(
@@ -395,7 +422,8 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
       `Use ${longestName} at most.`
     )
   }
-  const seen = new Set(["i", "count"])
+  const given = namesOfBodies[kernel.form ?? "items"]
+  const seen = new Set(given)
   for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
     if (!identifier.test(name) || name.includes("__")) {
       return invalidRequest(
@@ -416,7 +444,9 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
       return invalidRequest(
         operation,
         `the name "${name}" is taken in kernel "${kernel.name}"`,
-        "Give every argument a name of its own, other than i, count and the kernel's name."
+        `Give every argument a name of its own, other than ${
+          given.map((name) => `${name}, `).join("")
+        }the kernel's name.`
       )
     }
     seen.add(name)
@@ -424,9 +454,10 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
   return undefined
 }
 
-const workgroupProblem = ({ name, workgroupSize }: Kernel): GpuError | undefined =>
-  Number.isInteger(workgroupSize) && workgroupSize >= 1 ? undefined : invalidRequest(
+/** The module of workgroups checks other forms, since few programs have them. */
+const workgroupProblem = ({ form, name, workgroupSize }: Kernel): GpuError | undefined =>
+  form !== undefined || (Number.isInteger(workgroupSize) && workgroupSize as number >= 1) ? undefined : invalidRequest(
     operation,
-    `workgroupSize ${workgroupSize} of kernel "${name}" is no positive integer`,
+    `workgroupSize ${String(workgroupSize)} of kernel "${name}" is no positive integer`,
     "Leave it out, or use a power of two such as 64."
   )

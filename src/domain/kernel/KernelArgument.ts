@@ -1,6 +1,7 @@
 /**
  * The arguments of kernels, under PyOpenCL's names: `VectorArg` for a buffer seen as elements, `ScalarArg` for a
- * number or a few of them; and beside them `ImageArg` for an image and `SamplerArg` for how it is read.
+ * number or a few of them; and beside them `ImageArg` for an image, `SamplerArg` for how it is read, and `LocalArg` for
+ * memory that the items of a workgroup share.
  *
  * @see pyopencl.tools.VectorArg, pyopencl.tools.ScalarArg
  * @since 0.1.0
@@ -52,6 +53,8 @@ export interface VectorArg<
   readonly name: Name
   readonly access: A
   readonly withOffset: Offset
+  /** Set where bodies access its elements by atomic functions: see {@link VectorOptions}. */
+  readonly atomic?: true | undefined
 }
 
 /**
@@ -105,6 +108,23 @@ export interface SamplerArg<Name extends string = string> {
 }
 
 /**
+ * Memory of a workgroup, which its items share: `__local` in OpenCL C, `var<workgroup>` in WGSL, `__shared__` in CUDA. It
+ * is declared among the arguments of a kernel, and a dispatch passes nothing for it. In a body its name is the array.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LocalArg<Name extends string = string, D extends DType = DType> {
+  readonly _tag: "LocalArg"
+  readonly dtype: D
+  readonly name: Name
+  /** Elements. */
+  readonly length: number
+  /** Set where bodies access its elements by atomic functions. */
+  readonly atomic?: true | undefined
+}
+
+/**
  * An argument with numbers, which expressions are made of. Kernels made of expressions take only these.
  *
  * @category models
@@ -118,7 +138,7 @@ export type NumericArgument = VectorArg | ScalarArg<string, DType | SmallInteger
  * @category models
  * @since 0.1.0
  */
-export type KernelArgument = VectorArg | ScalarArg | ImageArg | SamplerArg
+export type KernelArgument = VectorArg | ScalarArg | ImageArg | SamplerArg | LocalArg
 
 /**
  * The options of a buffer argument.
@@ -131,6 +151,12 @@ export interface VectorOptions {
   readonly access?: Access | undefined
   /** Lets a dispatch choose the first element of the view; the body sees it as `<name>_offset`. */
   readonly withOffset?: boolean | undefined
+  /**
+   * Lets bodies use atomic functions on its elements, which are `i32` or `u32`: WGSL then declares `array<atomic<u32>>`,
+   * and a WGSL body also reads and writes them by `atomicLoad` and `atomicStore`. OpenCL C and the host need no
+   * declaration.
+   */
+  readonly atomic?: boolean | undefined
 }
 
 /**
@@ -158,8 +184,13 @@ export const VectorArg = <D extends DType, Name extends string, const Options ex
   name,
   // Within a kernel's list of arguments TypeScript would infer plain type parameters too widely, from the list's type.
   access: (options?.access ?? "readwrite") as AccessOf<Options>,
-  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>
+  withOffset: (options?.withOffset ?? false) as OffsetOf<Options>,
+  ...atomicOf(options)
 })
+
+/** Left out of arguments that are not, which are most. */
+const atomicOf = (options: { readonly atomic?: boolean | undefined } | undefined): { readonly atomic?: true } =>
+  options?.atomic === true ? { atomic: true } : {}
 
 type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset extends boolean } ? Offset : false
 
@@ -279,6 +310,41 @@ type ImageAccessOf<Options> = Options extends { readonly access: infer A extends
  * @since 0.1.0
  */
 export const SamplerArg = <Name extends string>(name: Name): SamplerArg<Name> => ({ _tag: "SamplerArg", name })
+
+/**
+ * The options of local memory.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LocalOptions {
+  /** Lets bodies use atomic functions on its elements, which are `i32` or `u32`. */
+  readonly atomic?: boolean | undefined
+}
+
+/**
+ * Declares memory that the items of a workgroup share, for kernels of `GroupKernel.make` and `SourceKernel.make`: `length`
+ * elements, known when the kernel is made. What it contains when a workgroup begins is undefined.
+ *
+ * **Example** (A tile of a matrix, and counts of a histogram)
+ *
+ * ```ts
+ * import { KernelArgument } from "effect-gpu-pool"
+ *
+ * const tile = KernelArgument.LocalArg("f32", "tile", 16 * 16)
+ * const counts = KernelArgument.LocalArg("u32", "counts", 256, { atomic: true })
+ * ```
+ *
+ * @see pyopencl.LocalMemory
+ * @category constructors
+ * @since 0.1.0
+ */
+export const LocalArg = <D extends DType, Name extends string>(
+  dtype: D,
+  name: Name,
+  length: number,
+  options?: LocalOptions
+): LocalArg<Name, D> => ({ _tag: "LocalArg", dtype, name, length, ...atomicOf(options) })
 
 /**
  * Whether an argument is a vector or a scalar, not an image or a sampler.

@@ -26,6 +26,8 @@ const argumentText = (argument: KernelArgument): string => {
       return `${argument.access} image ${name}`
     case "SamplerArg":
       return `sampler ${name}`
+    case "LocalArg":
+      return `local ${argument.dtype} ${name}[${argument.length}]`
   }
 }
 

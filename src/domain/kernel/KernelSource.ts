@@ -38,10 +38,17 @@ const ofHand = (kernel: Kernel, { bodies, id, name }: Language, body: KernelBody
   return invalidRequest(
     operationOf(kernel),
     `its body.${id} is ${bodies === "items" ? "no text" : "no function"}`,
-    bodies === "items"
-      ? `Pass the statements for one item, in ${name}.`
-      : "Pass a function (from, to, args) that works through the items of a range."
+    wantedBody(kernel, bodies, name)
   )
+}
+
+const wantedBody = ({ form }: Kernel, bodies: Language["bodies"], name: string): string => {
+  if (bodies === "items") {
+    return form === "source" ? `Pass the whole source, in ${name}.` : `Pass the statements for one item, in ${name}.`
+  }
+  return form === undefined
+    ? "Pass a function (from, to, args) that works through the items of a range."
+    : "Pass a function (group, args) that works through the items of a workgroup."
 }
 
 const without = (kernel: Kernel, { id, name }: Language, backend: string): GpuError =>
@@ -79,7 +86,7 @@ const identityOf = (body: object): number => {
 
 /** Everything that a compiled kernel depends on. */
 export const keyOf = (kernel: Kernel, { body, preamble }: KernelSource): string => {
-  const { args, buildOptions, dtypes, name, workPerItem, workgroupSize } = kernel
+  const { args, buildOptions, dtypes, form, name, workPerItem, workgroupSize } = kernel
   const code = typeof body === "string" ? body : identityOf(body)
-  return JSON.stringify([code, preamble, name, args, workgroupSize, buildOptions, dtypes, workPerItem])
+  return JSON.stringify([code, preamble, name, args, workgroupSize, buildOptions, dtypes, workPerItem, form])
 }

@@ -9,6 +9,8 @@ import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
 import { type GpuError, limitExceeded, unsupported } from "../GpuError.ts"
 import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
+import * as Workgroup from "./Workgroup.ts"
+import { workgroupProblem } from "./WorkgroupProblem.ts"
 
 const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kernel.name}"`
 
@@ -20,7 +22,7 @@ const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kern
  */
 export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
   const kernel = fixed(given)
-  return check(kernel) ?? problem(kernel, info) ?? kernel
+  return check(kernel) ?? workgroupProblem(kernel) ?? problem(kernel, info) ?? kernel
 }
 
 /**
@@ -32,13 +34,49 @@ export const checked = (given: Kernel, info: DeviceInfo): Kernel | GpuError => {
 export const problem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   dtypeProblem(kernel, info) ??
     limitProblem(kernel, info, info.limits, "maxVectorArguments", vectorsOf(kernel), "vectors") ??
-    limitProblem(kernel, info, info.limits, "maxWorkgroupSize", kernel.workgroupSize, "items") ??
+    groupsProblem(kernel, info) ??
+    limitProblem(kernel, info, info.limits, "maxWorkgroupSize", itemsOfGroup(kernel), "items") ??
     imagesProblem(kernel, info)
+
+const itemsOfGroup = ({ workgroupSize }: Kernel): number => Workgroup.itemsOf(Workgroup.extentsOf(workgroupSize))
+
+/** Local memory begins at multiples of this, as WebGPU counts it. */
+const localAlignment = 16
+
+const localBytesOf = ({ args }: Kernel): number =>
+  args.reduce((sum, argument) => {
+    if (argument._tag !== "LocalArg") return sum
+    return sum + Math.ceil(argument.length * DType.byteSize(argument.dtype) / localAlignment) * localAlignment
+  }, 0)
+
+/** Whether the device runs kernels that are written for workgroups, of that size and with that much memory. */
+const groupsProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
+  if (kernel.form === undefined) return undefined
+  const { backend, limits: { groups }, name } = info
+  if (groups === undefined) {
+    const hint = "Write it for single items, by Kernel.make, or use a device that has limits.groups."
+    return unsupported(operationOf(kernel), backend, `kernels that are written for workgroups on ${name}`, hint)
+  }
+  const extents = Workgroup.extentsOf(kernel.workgroupSize)
+  for (const [dimension, limitName] of ["x", "y", "z"].entries()) {
+    const limit = groups.maxWorkgroupExtents[dimension]!
+    if (extents[dimension]! <= limit) continue
+    return limitExceeded({
+      operation: operationOf(kernel),
+      requested: extents[dimension]!,
+      limitName: `maxWorkgroupExtents.${limitName}`,
+      limit,
+      unit: "items",
+      owner: { kind: "device", name }
+    })
+  }
+  return limitProblem(kernel, info, groups, "maxLocalBytes", localBytesOf(kernel), "bytes")
+}
 
 const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
   const operation = operationOf(kernel)
   for (const argument of kernel.args) {
-    if (!isNumeric(argument)) continue
+    if (!isNumeric(argument) && argument._tag !== "LocalArg") continue
     // Integers that are no element types depend on the language, not on the device.
     const { element, length } = ValueType.partsOf(argument.dtype)
     if (!DType.isDType(element)) continue
@@ -107,7 +145,7 @@ const imageUses: { readonly [L in keyof ImageLimits]: (argument: KernelArgument)
 
 /** How many images and samplers it takes; a device may have none at all. */
 const imagesProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined => {
-  if (kernel.args.every(isNumeric)) return undefined
+  if (kernel.args.every((argument) => isNumeric(argument) || argument._tag === "LocalArg")) return undefined
   const { backend, limits: { images }, name } = info
   if (images === undefined) {
     const hint = "Use buffers, or a device that has images."

@@ -6,17 +6,22 @@
  */
 import type { DType } from "../data/DType.ts"
 import type { ScalarArg, VectorArg } from "../kernel/KernelArgument.ts"
+import type { HostGroup } from "../kernel/Workgroup.ts"
 import type { Language } from "./Language.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
 /**
  * A body: text, the statements for one item, which see the item's index `i`, the number of items `count` (both unsigned 32-bit)
- * and the arguments by name; or a function, where the language has functions of ranges.
+ * and the arguments by name; or a function, where the language has functions of ranges: of a range of items, or of one
+ * workgroup where the kernel is a `GroupKernel` or a `SourceKernel`. A text of the latter is a whole source.
  *
  * @category models
  * @since 0.1.0
  */
-export type KernelBody = string | ((from: number, to: number, args: never) => void)
+export type KernelBody =
+  | string
+  | ((from: number, to: number, args: never) => void)
+  | ((group: HostGroup, args: never) => void)
 
 /**
  * A kernel as one language has it.

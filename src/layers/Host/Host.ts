@@ -24,7 +24,7 @@ import { deviceState, inOneLine, showing } from "../../domain/arguments/Showing.
 import { portableAlignment } from "../../domain/data/BufferRange.ts"
 import * as DType from "../../domain/data/DType.ts"
 import * as BackendTraits from "../../domain/device/BackendTraits.ts"
-import { type DeviceInfo, format, type ImageLimits } from "../../domain/device/DeviceInfo.ts"
+import { type DeviceInfo, format, type GroupLimits, type ImageLimits } from "../../domain/device/DeviceInfo.ts"
 import { deviceUnavailable, type GpuError, invalidRequest, isGpuError, unsupported } from "../../domain/GpuError.ts"
 import * as MemoryLimit from "../../domain/pool/MemoryLimit.ts"
 import * as Device from "../../services/backend/Device.ts"
@@ -79,6 +79,8 @@ const hostOptions = Schema.Struct({
    * it.
    */
   maxWorkgroupSize: LayerOptions.count(1),
+  /** Bytes of local memory that a workgroup can have: 16,384 when left out, as every WebGPU device has. */
+  maxLocalBytes: LayerOptions.count(1),
   /** Memory of a destroyed buffer counts until the next finish or reclaim has completed, as on Dawn over Vulkan. */
   lateFree: LayerOptions.boolean,
   /** Planned failures, and counts that stay readable after the device is closed. */
@@ -296,6 +298,9 @@ const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f1
 /** The limits that every WebGPU device has. */
 const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
 
+/** The limits that every WebGPU device has, besides those that are options. */
+const groupLimits: Omit<GroupLimits, "maxLocalBytes"> = { maxWorkgroupExtents: [256, 256, 64], maxWorkgroups: 65_535 }
+
 const traits = BackendTraits.make({ language, usesHostMemory: true })
 
 const describe = (settings: Settings): DeviceInfo => ({
@@ -315,7 +320,8 @@ const describe = (settings: Settings): DeviceInfo => ({
     defaultMaxBytes: settings.defaultMaxBytes,
     maxWorkgroupSize: settings.maxWorkgroupSize,
     maxVectorArguments: settings.maxVectorArguments,
-    images: imageLimits
+    images: imageLimits,
+    groups: { ...groupLimits, maxLocalBytes: settings.maxLocalBytes }
   },
   dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
 })
@@ -340,6 +346,7 @@ const resolve = (given: HostOptions) => {
     defaultMaxBytes: bytesOf(options, "defaultMaxBytes", capacityBytes),
     maxVectorArguments: options.maxVectorArguments ?? 8,
     maxWorkgroupSize: options.maxWorkgroupSize ?? 256,
+    maxLocalBytes: options.maxLocalBytes ?? 16_384,
     rangeItems: options.rangeItems ?? 65_536
   }
   if (settings.regionAlignment % 4 !== 0) {

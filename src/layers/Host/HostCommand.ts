@@ -8,8 +8,10 @@ import * as CommandLabel from "../../domain/arguments/CommandLabel.ts"
 import * as BytePattern from "../../domain/data/BytePattern.ts"
 import type { Extent, Place } from "../../domain/data/Rectangle.ts"
 import { byteLength, packed, runs } from "../../domain/data/RectangleRows.ts"
+import * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
-import { bodyArguments, type HostKernel } from "./HostKernel.ts"
+import { forget, HostGroups } from "./HostGroups.ts"
+import { type BodyArguments, bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 
 /** A recorded command. */
@@ -79,10 +81,11 @@ export const dispatch = (
   { clock, rangeItems }: { readonly clock: Clock.Clock; readonly rangeItems: number }
 ): HostCommand => {
   const { body, kernel } = compiled
-  const { count, scalars, timed } = dispatch
+  const { count, range: groups, scalars, timed } = dispatch
   const pieces = function*(): Generator<number, void> {
     const args = bodyArguments(compiled, dispatch, (index) => buffers[index]!)
     const range = compiled.itemsOfTask(rangeItems, scalars)
+    if (groups !== undefined) return yield* groupPieces(compiled, groups, args, range)
     for (let from = 0; from < count; from += range) {
       const to = Math.min(count, from + range)
       body(from, to, args)
@@ -90,10 +93,35 @@ export const dispatch = (
     }
   }
   return {
-    label: CommandLabel.dispatch(kernel.name, count),
+    label: CommandLabel.dispatch(kernel.name, count, groups),
     buffers,
     pieces: timed === undefined ? pieces : () => timedPieces(pieces(), clock, timed)
   }
+}
+
+/** Workgroups, as many in a piece as have the items of a task. */
+const groupPieces = function*(
+  { body, kernel, parameters }: HostKernel,
+  range: Workgroup.Extents,
+  args: BodyArguments,
+  itemsOfTask: number
+): Generator<number, void> {
+  const size = Workgroup.extentsOf(kernel.workgroupSize)
+  const groups = new HostGroups(range, size)
+  const local = parameters.filter(({ from }) => from === "local")
+    .map(({ argument }) => args[argument.name] as ArrayBufferView)
+  const cost = Workgroup.itemsOf(size) / itemsOfTask
+  let spent = 0
+  for (let index = 0; index < groups.count; index++) {
+    groups.moveTo(index)
+    local.forEach(forget)
+    body(groups, args)
+    spent += cost
+    if (spent < 1) continue
+    yield spent
+    spent = 0
+  }
+  if (spent > 0) yield spent
 }
 
 /** The same pieces, timed: without what the event loop does between them. */

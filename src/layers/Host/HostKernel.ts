@@ -7,8 +7,10 @@ import * as Effect from "effect/Effect"
 import * as DType from "../../domain/data/DType.ts"
 import { numberOf, parametersOf } from "../../domain/kernel/DispatchParameters.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type { HostGroup } from "../../domain/kernel/Workgroup.ts"
 import { CompiledKernel, type KernelCompiler } from "../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
+import { localMemory } from "./HostGroups.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 import { kernelImage } from "./images/HostKernelImage.ts"
 import { writer } from "./language/JavaScript.ts"
@@ -17,19 +19,25 @@ import { writer } from "./language/JavaScript.ts"
  * A body as it is called: its argument object is built from the kernel's own arguments, so it has the shape that the
  * body declares.
  */
-type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
+type Body = (from: number, to: number, args: BodyArguments) => void
+
+/** The same of a kernel that is written for workgroups. */
+type GroupBody = (group: HostGroup, args: BodyArguments) => void
+
+/** The argument object of a body. */
+export type BodyArguments = Readonly<Record<string, unknown>>
 
 /** A kernel that the host can run. */
 export class HostKernel extends CompiledKernel {
-  readonly body: Body
+  readonly body: Body & GroupBody
   readonly parameters: ReturnType<typeof parametersOf>
   /** Index of the scalar that says how many elements an item computes; -1 without one. */
   readonly #work: number
 
-  constructor(kernel: Kernel, body: Body) {
+  constructor(kernel: Kernel, body: Body & GroupBody) {
     super(kernel)
     this.body = body
-    this.parameters = parametersOf(kernel.args)
+    this.parameters = parametersOf(kernel)
     this.#work = kernel.args.filter(({ _tag }) => _tag === "ScalarArg").findIndex(({ name }) =>
       name === kernel.workPerItem
     )
@@ -44,14 +52,14 @@ export class HostKernel extends CompiledKernel {
 
 /**
  * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
- * offset, scalars, which are rounded already, images and samplers. `bufferOf` gives the buffers of the vectors and then
+ * offset, scalars, which are rounded already, images, samplers, and local memory. `bufferOf` gives the buffers of the vectors and then
  * those of the images.
  */
 export const bodyArguments = (
   { parameters }: HostKernel,
   dispatch: Dispatch,
   bufferOf: (index: number) => HostBuffer
-): Readonly<Record<string, unknown>> => {
+): BodyArguments => {
   const result: Record<string, unknown> = {}
   for (const parameter of parameters) {
     const { argument: { name }, index } = parameter
@@ -75,6 +83,9 @@ export const bodyArguments = (
       }
       case "offset":
         result[`${name}_offset`] = dispatch.vectors[index]!.offset
+        break
+      case "local":
+        result[name] = localMemory(parameter.argument)
     }
   }
   return result
@@ -83,6 +94,6 @@ export const bodyArguments = (
 /** The host's compiler: it translates nothing. */
 export const compiler: KernelCompiler<HostKernel> = {
   writer: Effect.succeed(writer),
-  compile: (kernel, { body }) => Effect.succeed(new HostKernel(kernel, body as Body)),
+  compile: (kernel, { body }) => Effect.succeed(new HostKernel(kernel, body as HostKernel["body"])),
   release: () => {}
 }

@@ -12,6 +12,7 @@ import type * as Exit from "effect/Exit"
 import type { Extent, Place } from "../../domain/data/Rectangle.ts"
 import type { HeldValue } from "../../domain/data/ValueType.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
+import type { Extents as Range } from "../../domain/kernel/Workgroup.ts"
 import type { DeviceBuffer } from "./DeviceBuffer.ts"
 import type { DeviceImage } from "./DeviceImage.ts"
 import type { DeviceSampler } from "./DeviceSampler.ts"
@@ -59,8 +60,13 @@ export interface Dispatch {
   readonly scalars: ReadonlyArray<HeldValue>
   readonly images: ReadonlyArray<DeviceImage>
   readonly samplers: ReadonlyArray<DeviceSampler>
-  /** Items, 1 to 2^32 - 1. */
+  /** Items, 1 to 2^32 - 1; with a range, those of all dimensions together, which may be more. */
   readonly count: number
+  /**
+   * The items of each dimension, where the kernel is written for workgroups (has a `form`). The driver rounds each up to
+   * whole workgroups, of which there are at most the device's `limits.groups.maxWorkgroups`.
+   */
+  readonly range?: Range | undefined
   /**
    * If given, the driver calls it once when the dispatch has run, with the seconds that the device spent on it. A
    * finish that begins after the dispatch waits for that call. The driver does not call it for a dispatch that fails,

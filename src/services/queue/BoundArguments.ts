@@ -12,13 +12,8 @@ import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, isGpuError, limitExceeded } from "../../domain/GpuError.ts"
 import { fixed, type Kernel } from "../../domain/kernel/Kernel.ts"
-import {
-  type ImageArg,
-  isNumeric,
-  type KernelArgument,
-  type ScalarArg,
-  type VectorArg
-} from "../../domain/kernel/KernelArgument.ts"
+import type { ImageArg, KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
+import type * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferMemory from "../buffers/BufferMemory.ts"
 import { DeviceBuffer } from "../device/DeviceBuffer.ts"
@@ -27,11 +22,12 @@ import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import type { VectorBinding } from "../device/QueueDriver.ts"
 import * as ImageArguments from "../images/ImageArguments.ts"
 import type { ArgumentValue, OffsetBuffer } from "./DispatchArguments.ts"
+import { type DispatchRange, rangeOf } from "./DispatchRange.ts"
 
 /**
  * Checked arguments in the kernel's order, as a queue driver takes them.
  */
-export interface BoundArguments extends ImageArguments.BoundImages {
+export interface BoundArguments extends ImageArguments.BoundImages, DispatchRange {
   readonly vectors: ReadonlyArray<VectorBinding>
   readonly scalars: ReadonlyArray<ValueType.HeldValue>
 }
@@ -63,7 +59,7 @@ const shapeOf = (given: Kernel): Shape => {
     vectors,
     memory: [...vectors, ...kernel.args.filter((argument) => argument._tag === "ImageArg")],
     itemwise: vectors.flatMap(({ name }, index) => kernel.itemwise.includes(name) ? [index] : []),
-    hasImages: !kernel.args.every(isNumeric)
+    hasImages: kernel.args.some(({ _tag }) => _tag === "ImageArg" || _tag === "SamplerArg")
   }
   shapes.set(given, shape)
   return shape
@@ -76,13 +72,14 @@ const shapeOf = (given: Kernel): Shape => {
 export const bind = (
   given: Kernel,
   args: Readonly<Record<string, ArgumentValue>>,
-  count: number,
+  items: Workgroup.Range,
   device: BufferMemory.Device
 ): BoundArguments | GpuError => {
   const shape = shapeOf(given)
   const { kernel } = shape
-  const problem = countProblem(count)
-  if (problem !== undefined) return problem
+  const bounds = rangeOf(kernel, items, device.info)
+  if (isGpuError(bounds)) return bounds
+  const { count, range } = bounds
   const vectors: Array<VectorBinding> = []
   const scalars: Array<ValueType.HeldValue> = []
   const memory: Array<DeviceBuffer | DeviceImage> = []
@@ -106,15 +103,8 @@ export const bind = (
   const { images, samplers } = bound
   if (shape.hasImages) memory.push(...images)
   return aliasProblem(shape.memory, memory) ??
-    itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers }
+    itemsProblem(shape, vectors, count) ?? { vectors, scalars, images, samplers, count, range }
 }
-
-const countProblem = (count: number): GpuError | undefined =>
-  Number.isInteger(count) && count >= 0 && count <= 0xffffffff ? undefined : invalidRequest(
-    operation,
-    `count ${formatted(count)} is no whole number of items from 0 to 2^32 - 1`,
-    count > 0xffffffff ? "Do it in several parts." : "Pass how many items the kernel runs over, after its arguments."
-  )
 
 const missingProblem = ({ name }: KernelArgument, what: string): GpuError =>
   invalidRequest(operation, `argument "${name}" is missing`, `Pass ${what} by that name.`)
@@ -294,7 +284,7 @@ const aliasProblem = (
 /** How two bound objects have the same memory. The buffers come first. */
 const sharing = (one: DeviceBuffer | DeviceImage, other: DeviceBuffer | DeviceImage): string => {
   if (other instanceof DeviceBuffer) {
-    const isPart = one instanceof DeviceBuffer && one !== other && (one.parent ?? other.parent) !== undefined
+    const isPart = one instanceof DeviceBuffer && (one.parent ?? other.parent) !== undefined
     return isPart ? "sub-regions of one buffer" : "the same buffer"
   }
   if (one instanceof DeviceBuffer) return "a buffer and an image over it"

@@ -162,8 +162,8 @@ export class CheckedQueue implements Service {
       return distrustUnverified(filled, memory)
     })
 
-  readonly dispatch: Service["dispatch"] = (kernel, args, count) =>
-    this.#dispatches.use((dispatches) => dispatches.dispatch(kernel, args, count))
+  readonly dispatch: Service["dispatch"] = (kernel, args, items) =>
+    this.#dispatches.use((dispatches) => dispatches.dispatch(kernel, args, items))
 
   readonly flush: Service["flush"] = Effect.suspend(() => this.#device.status.error ?? this.#driver.flushUnsafe())
 

@@ -17,6 +17,7 @@ import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
+import type * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import { bothBuffers, bufferFirst, methodsOf } from "../buffers/SubjectFirst.ts"
@@ -182,11 +183,11 @@ export interface Queue {
   readonly open: (options?: QueueOptions) => Effect.Effect<Queue, GpuError, Scope.Scope>
   /** Runs an effect on this queue. */
   readonly on: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, Exclude<R, OnQueue>>
-  /** Runs `count` items of a kernel; its arguments by name. Compiles the kernel on first use. */
+  /** Runs the items of a kernel; its arguments by name. Compiles the kernel on first use. */
   readonly dispatch: <const Args extends ReadonlyArray<KernelArgument>>(
     kernel: Kernel<Args>,
     args: DispatchArguments.DispatchArguments<Args>,
-    count: number
+    items: Workgroup.Range
   ) => Effect.Effect<void, GpuError>
   /** Submits the recorded commands, without waiting. */
   readonly flush: Effect.Effect<void, GpuError>
@@ -454,9 +455,14 @@ export const fill: {
 } = method("fill", bufferFirst)
 
 /**
- * Runs `count` items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
+ * Runs the items of a kernel with its arguments by name. Compiles the kernel on first use; a compile error is a
  * DriverError with the compiler's log. For 0 items the arguments are checked and nothing runs; only then may a buffer
  * be too small for one element. No argument may be null, because WebGPU cannot bind null.
+ *
+ * `items` is their number, or their number in each dimension, as `[columns, rows]`. A kernel that is written for
+ * workgroups (`GroupKernel`) gets the range, rounded up to whole workgroups; a kernel of single items runs as many as
+ * the dimensions have together, and sees one index. More workgroups in a dimension than the device's
+ * `limits.groups.maxWorkgroups` are LimitExceeded.
  *
  * **Example** (Doubling a vector)
  *
@@ -477,8 +483,8 @@ export const fill: {
 export const dispatch = <const Args extends ReadonlyArray<KernelArgument>>(
   kernel: Kernel<Args>,
   args: DispatchArguments.DispatchArguments<Args>,
-  count: number
-): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.dispatch(kernel, args, count))
+  items: Workgroup.Range
+): Effect.Effect<void, GpuError, CommandQueue> => CommandQueue.use((queue) => queue.dispatch(kernel, args, items))
 
 /**
  * Submits the recorded commands, without waiting for them. Fails with DeviceLost, or with DriverError when the driver

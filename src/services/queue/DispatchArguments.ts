@@ -5,7 +5,7 @@
  */
 import type * as DType from "../../domain/data/DType.ts"
 import type * as ValueType from "../../domain/data/ValueType.ts"
-import type { ImageArg, KernelArgument, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
+import type { ImageArg, KernelArgument, LocalArg, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
 import type { DeviceSampler } from "../device/DeviceSampler.ts"
 import type { ImageLike } from "../images/ImageLike.ts"
@@ -39,7 +39,7 @@ export type ArgumentValue =
   | DeviceSampler
 
 /**
- * The values for a kernel's arguments, by name.
+ * The values for a kernel's arguments, by name. Local memory takes none.
  *
  * **Example** (Naming the arguments of a kernel)
  *
@@ -61,7 +61,8 @@ export type ArgumentValue =
  * @since 0.1.0
  */
 export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
-  readonly [A in Args[number] as A["name"]]: A extends ScalarArg<string, infer V> ? ValueType.ValueOf<V>
+  readonly [A in Exclude<Args[number], LocalArg> as A["name"]]: A extends ScalarArg<string, infer V> ?
+    ValueType.ValueOf<V>
     : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
     : A extends VectorArg ? BufferLike.BufferLike
     : A extends ImageArg ? ImageLike

@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
+import type * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
@@ -38,29 +39,34 @@ export class Dispatches {
     this.#pending = BytesInFlight.of(driver)
   }
 
-  dispatch(kernel: Kernel, args: Arguments, count: number): Effect.Effect<void, GpuError> {
+  dispatch(kernel: Kernel, args: Arguments, items: Workgroup.Range): Effect.Effect<void, GpuError> {
     return this.#pending.record("CommandQueue.dispatch", () => {
       const compiled = this.#cache.getUnsafe(kernel)
       return compiled === undefined
-        ? this.#compileAndRecord(kernel, args, count)
-        : this.#record(compiled, kernel, args, count)
+        ? this.#compileAndRecord(kernel, args, items)
+        : this.#record(compiled, kernel, args, items)
     })
   }
 
-  #compileAndRecord(kernel: Kernel, args: Arguments, count: number): Effect.Effect<void, GpuError> {
+  #compileAndRecord(kernel: Kernel, args: Arguments, items: Workgroup.Range): Effect.Effect<void, GpuError> {
     return Effect.flatMap(
       this.#device.status.error ?? this.#cache.get(kernel),
-      (compiled) => this.#pending.record("CommandQueue.dispatch", () => this.#record(compiled, kernel, args, count))
+      (compiled) => this.#pending.record("CommandQueue.dispatch", () => this.#record(compiled, kernel, args, items))
     )
   }
 
   /** The cache may have dropped the kernel since it was compiled for this dispatch: then it is compiled again. */
-  #record(compiled: CompiledKernel, kernel: Kernel, args: Arguments, count: number): Effect.Effect<void, GpuError> {
-    if (compiled.released) return this.#compileAndRecord(kernel, args, count)
-    const bound = valid(BoundArguments.bind(kernel, args, count, this.#device))
+  #record(
+    compiled: CompiledKernel,
+    kernel: Kernel,
+    args: Arguments,
+    items: Workgroup.Range
+  ): Effect.Effect<void, GpuError> {
+    if (compiled.released) return this.#compileAndRecord(kernel, args, items)
+    const bound = valid(BoundArguments.bind(kernel, args, items, this.#device))
+    const { count, images, range, samplers, scalars, vectors } = bound
     if (count === 0) return Exit.void
-    const { images, samplers, scalars, vectors } = bound
-    const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count })
+    const exit = this.#dispatcher.dispatchUnsafe({ compiled, vectors, scalars, images, samplers, count, range })
     if (Exit.isSuccess(exit)) return exit
     return distrustUnverified(exit, ...vectors.map(({ buffer }) => buffer), ...images)
   }

@@ -5,6 +5,7 @@
  * @internal
  */
 import type { DeviceDetails, ImageDetails } from "effect-gpu-pool/DeviceDetails"
+import type { GroupLimits } from "effect-gpu-pool/DeviceInfo"
 import type { Choice } from "effect-gpu-pool/Devices"
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { DriverFact, DriverFacts } from "effect-gpu-pool/DriverFacts"
@@ -95,7 +96,7 @@ const reported = (listed: ListedDevice): ReportedDevice => ({
 })
 
 const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails): ReportedDetails => {
-  const { images: kernelImages, ...limits } = info.limits
+  const { groups, images: kernelImages, ...limits } = info.limits
   return {
     vendor: info.vendor,
     driver: info.driver,
@@ -103,12 +104,25 @@ const reportedDetails = ({ facts, images, info, severalQueues }: DeviceDetails):
     dtypes: [...info.dtypes],
     missingDtypes: Object.fromEntries(info.missingDTypes ?? []),
     severalQueues,
-    limits: { ...limits, memoryBytes: limits.memoryBytes ?? null, defaultMaxBytes: limits.defaultMaxBytes ?? null },
+    limits: {
+      ...limits,
+      memoryBytes: limits.memoryBytes ?? null,
+      defaultMaxBytes: limits.defaultMaxBytes ?? null,
+      ...(groups === undefined ? {} : reportedGroups(groups))
+    },
     kernelImages: kernelImages === undefined ? null : { ...kernelImages },
     images,
     facts
   }
 }
+
+const reportedGroups = ({ maxLocalBytes, maxWorkgroupExtents: [x, y, z], maxWorkgroups }: GroupLimits) => ({
+  maxWorkgroupSizeX: x,
+  maxWorkgroupSizeY: y,
+  maxWorkgroupSizeZ: z,
+  maxWorkgroups,
+  maxLocalBytes
+})
 
 const columns = [
   { head: "select" },

@@ -77,8 +77,8 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
   readonly #awaited = new BigUint64Array(new ArrayBuffer(8))
   readonly #memory = new BigUint64Array(new ArrayBuffer(8))
   readonly #pattern = new Uint32Array(new ArrayBuffer(4))
-  readonly #globalSize = new Uint32Array(new ArrayBuffer(8))
-  readonly #localSize = new Uint32Array(new ArrayBuffer(8))
+  readonly #globalSize = new Uint32Array(new ArrayBuffer(24))
+  readonly #localSize = new Uint32Array(new ArrayBuffer(24))
   /** Came with OpenCL 1.2. */
   readonly migrateUnsafe?: NonNullable<Driver["migrateUnsafe"]>
   /** Commands since the last flush. */
@@ -167,9 +167,15 @@ export class OpenClQueue implements Driver, Recorder, OrderedQueue {
     if (set !== OpenClCode.success) {
       return Exit.fail(onDevice(status, { call: "clSetKernelArg", code: set, commands: [recording.label()] }))
     }
-    setSize(this.#globalSize, Math.ceil(dispatch.count / kernel.localSize) * kernel.localSize)
-    setSize(this.#localSize, kernel.localSize)
-    return this.enqueue(recording, kernel.handle, 1, null, this.#globalSize, this.#localSize)
+    const { count, range } = dispatch
+    const dimensions = range === undefined ? 1 : 3
+    for (let dimension = 0; dimension < dimensions; dimension++) {
+      const items = range === undefined ? count : range[dimension]!
+      const ofGroup = kernel.localSize[dimension]!
+      setSize(this.#globalSize, dimension, Math.ceil(items / ofGroup) * ofGroup)
+      setSize(this.#localSize, dimension, ofGroup)
+    }
+    return this.enqueue(recording, kernel.handle, dimensions, null, this.#globalSize, this.#localSize)
   }
 
   /**
@@ -494,9 +500,9 @@ const bytesOf = (object: DeviceBuffer | DeviceImage): number =>
   object instanceof DeviceImage ? ImageFormat.imageBytes(object.format, object.shape) : object.size
 
 /** Writes a size_t without making a bigint of it. */
-const setSize = (words: Uint32Array, size: number): void => {
-  words[0] = size
-  words[1] = size / 0x1_0000_0000
+const setSize = (words: Uint32Array, dimension: number, size: number): void => {
+  words[2 * dimension] = size
+  words[2 * dimension + 1] = size / 0x1_0000_0000
 }
 
 /**

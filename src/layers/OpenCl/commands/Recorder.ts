@@ -64,10 +64,10 @@ export interface Recorder extends Pick<QueueDriver["Service"], "copyUnsafe"> {
 
 /** A dispatch. What only a failure needs is computed when it is asked. */
 export const dispatchRecording = (
-  { compiled, count, images, timed, vectors }: Dispatch
+  { compiled, count, images, range, timed, vectors }: Dispatch
 ): Recording<"clEnqueueNDRangeKernel"> => ({
   call: "clEnqueueNDRangeKernel",
-  label: CommandLabel.dispatch(compiled.kernel.name, count),
+  label: CommandLabel.dispatch(compiled.kernel.name, count, range),
   timed,
   images,
   get bytes() {

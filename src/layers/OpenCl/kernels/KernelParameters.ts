@@ -8,14 +8,17 @@
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as DispatchParameters from "../../../domain/kernel/DispatchParameters.ts"
-import type { KernelArgument } from "../../../domain/kernel/KernelArgument.ts"
+import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { type DriverHandle, objectOf, ownOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
+/** Kernels of generated source declare local memory themselves. */
+type PassedParameter = Exclude<DispatchParameters.Parameter, DispatchParameters.LocalParameter>
+
 interface Passed {
-  readonly parameter: DispatchParameters.Parameter
+  readonly parameter: PassedParameter
   /** The type as which its numbers are passed: an f16 is passed as a float, which the kernel converts back. */
   readonly carrier: ValueType.Carrier
   readonly bytes: number
@@ -40,8 +43,9 @@ export class KernelParameters {
    */
   readonly #known: Array<unknown>
 
-  constructor(args: ReadonlyArray<KernelArgument>) {
-    this.#parameters = [...DispatchParameters.parametersOf(args), { from: "count" } as const].map(passed)
+  constructor(kernel: Kernel) {
+    const all = [...DispatchParameters.parametersOf(kernel), ...DispatchParameters.sizeParametersOf(kernel)]
+    this.#parameters = all.filter((parameter) => parameter.from !== "local").map(passed)
     this.#known = this.#parameters.map(() => undefined)
     this.bytes = this.#parameters.reduce((sum, { bytes }) => sum + bytes, 0)
   }
@@ -85,7 +89,7 @@ const argumentOf = (
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#alignment-of-types
  */
-const passed = (parameter: DispatchParameters.Parameter): Passed => {
+const passed = (parameter: PassedParameter): Passed => {
   if (!DispatchParameters.isNumber(parameter)) return { parameter, carrier: "u64", bytes: 8 }
   const { element, length } = ValueType.partsOf(DispatchParameters.typeOf(parameter))
   const carrier = element === "f16" ? "f32" : element

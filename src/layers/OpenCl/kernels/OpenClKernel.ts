@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import { type GpuError, limitExceeded, unsupported } from "../../../domain/GpuError.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
+import * as Workgroup from "../../../domain/kernel/Workgroup.ts"
 import { CompiledKernel, type KernelCompiler } from "../../../services/device/KernelCache.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import { openClC } from "../language/OpenClC.ts"
@@ -26,14 +27,15 @@ export class OpenClKernel extends CompiledKernel {
   readonly handle: bigint
   readonly parameters: KernelParameters
   /**
-   * Work items of one group: the kernel's own number, unless the device can run this program only in smaller groups.
+   * Work items of one group: those of the kernel, unless its items are independent and the device can run this program
+   * only in smaller groups.
    */
-  readonly localSize: number
+  readonly localSize: Workgroup.Extents
 
-  constructor(kernel: Kernel, handle: bigint, localSize: number) {
+  constructor(kernel: Kernel, handle: bigint, localSize: Workgroup.Extents) {
     super(kernel)
     this.handle = handle
-    this.parameters = new KernelParameters(kernel.args)
+    this.parameters = new KernelParameters(kernel)
     this.localSize = localSize
   }
 }
@@ -62,7 +64,7 @@ const compile = (
   // PoCL 3.1 lacks `get_image_width` of an `image1d_buffer_t`, and ends the process when a kernel calls it; an `image1d_t`
   // takes the same images there.
   const options = { body: String(body), preamble, rowsForBuffers: isPocl(device.platform) }
-  const { workgroupSize } = kernel
+  const workgroupSize = Workgroup.extentsOf(kernel.workgroupSize)
   const beyond = parameterProblem(kernel, device) ?? volumeProblem(kernel, device) ??
     CompilerStack.problem(
       kernel.name,
@@ -70,10 +72,16 @@ const compile = (
       device.api.asyncStackBytes
     )
   if (beyond !== undefined) return beyond
-  const inGroupsOf = (workgroupSize: number | undefined) =>
+  const inGroupsOf = (workgroupSize: Workgroup.Extents | undefined) =>
     build(kernel, OpenClSource.source(kernel, { ...options, workgroupSize }), device)
   return Effect.flatMap(inGroupsOf(workgroupSize), (compiled) => {
-    if (compiled.localSize === workgroupSize) return Effect.succeed(compiled)
+    const most = largestGroup(compiled.handle, device)
+    const items = Workgroup.itemsOf(workgroupSize)
+    if (items <= most) return Effect.succeed(compiled)
+    if (kernel.form !== undefined) {
+      releaseKernel(device, compiled)
+      return groupProblem(kernel, items, most, device)
+    }
     // The program needs more resources than a group of that size may have. Items are independent, so a smaller group
     // works too.
     releaseKernel(device, compiled)
@@ -86,7 +94,7 @@ const parameterProblem = (
   kernel: Kernel,
   { device: { maxParameterBytes, name } }: OpenDevice
 ): GpuError | undefined => {
-  const { bytes } = new KernelParameters(kernel.args)
+  const { bytes } = new KernelParameters(kernel)
   // A driver that does not report it returns 0.
   return bytes <= maxParameterBytes || maxParameterBytes === 0 ? undefined : limitExceeded({
     operation: `KernelCache.get, kernel "${kernel.name}"`,
@@ -96,6 +104,17 @@ const parameterProblem = (
     owner: { kind: "device", name }
   })
 }
+
+/** The error of a program of which the device runs only smaller groups than its barriers are written for. */
+const groupProblem = (kernel: Kernel, items: number, limit: number, { device: { name } }: OpenDevice): GpuError =>
+  limitExceeded({
+    operation: `KernelCache.get, kernel "${kernel.name}"`,
+    requested: items,
+    limitName: "CL_KERNEL_WORK_GROUP_SIZE",
+    limit,
+    unit: "items",
+    owner: { kind: "device", name }
+  })
 
 const volumeProblem = (kernel: Kernel, { device: { extensions, name } }: OpenDevice): GpuError | undefined =>
   !OpenClSource.writesVolumes(kernel) || extensions.includes(OpenClSource.volumeWrites)
@@ -155,9 +174,9 @@ const createKernel = (program: bigint, kernel: Kernel, device: OpenDevice): Effe
       return onDevice(status, { call: "clCreateKernel", code: code[0]!, commands: [`kernel ${kernel.name}`] })
     }
     driverObjects.add("kernel")
-    return Effect.succeed(
-      new OpenClKernel(kernel, handle, Math.min(kernel.workgroupSize, largestGroup(handle, device)))
-    )
+    const [x, y, z] = Workgroup.extentsOf(kernel.workgroupSize)
+    const width = kernel.form === undefined ? Math.min(x, largestGroup(handle, device)) : x
+    return Effect.succeed(new OpenClKernel(kernel, handle, [width, y, z]))
   })
 
 const buildLog = (program: bigint, { api, device }: OpenDevice): string => {

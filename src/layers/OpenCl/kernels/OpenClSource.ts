@@ -7,7 +7,8 @@ import type { DType } from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import type { ImageKind } from "../../../domain/images/ImageShape.ts"
 import type { Kernel } from "../../../domain/kernel/Kernel.ts"
-import { isNumeric, type KernelArgument, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
+import { isNumeric, type KernelArgument, type LocalArg, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
+import type { Extents } from "../../../domain/kernel/Workgroup.ts"
 
 const types: { readonly [N in ValueType.NumberType]: string } = {
   f32: "float",
@@ -53,7 +54,9 @@ const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
   const { args, dtypes } = kernel
   const uses = (type: DType): boolean =>
     dtypes.includes(type) ||
-    args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === type)
+    args.some((argument) =>
+      (isNumeric(argument) || argument._tag === "LocalArg") && ValueType.partsOf(argument.dtype).element === type
+    )
   const used = extensions.flatMap(([type, extension]) => uses(type) ? [extension] : [])
   return [...used, ...(writesVolumes(kernel) ? [volumeWrites] : [])].map((extension) =>
     `#pragma OPENCL EXTENSION ${extension} : enable`
@@ -83,6 +86,7 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
     return [`__${access}_only ${imageTypes[rowsForBuffers && kind === "1dBuffer" ? "1d" : kind]} ${name}`]
   }
   if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
+  if (argument._tag === "LocalArg") return []
   if (argument._tag === "ScalarArg") {
     const { element } = ValueType.partsOf(argument.dtype)
     return isNarrowed(argument)
@@ -103,7 +107,7 @@ interface SourceOptions {
   /** Declarations before the kernel. */
   readonly preamble: string
   /** Makes the workgroup size part of the program; without it the driver takes any. */
-  readonly workgroupSize: number | undefined
+  readonly workgroupSize: Extents | undefined
   /** Declares images over buffers as 1-D images, for a driver that takes either kind. */
   readonly rowsForBuffers?: boolean | undefined
 }
@@ -114,7 +118,8 @@ interface SourceOptions {
  */
 export const source = (kernel: Kernel, options: SourceOptions): string => {
   const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))
-  return declaring([...declared, "const uint count"].join(", "), kernel, options)
+  const size = kernel.form === "groups" ? "const uint3 range" : "const uint count"
+  return declaring([...declared, size].join(", "), kernel, options)
 }
 
 /**
@@ -123,16 +128,36 @@ export const source = (kernel: Kernel, options: SourceOptions): string => {
  */
 export const withoutParameters = (kernel: Kernel, options: SourceOptions): string => declaring("", kernel, options)
 
+const ofItem: ReadonlyArray<string> = [
+  "  if (get_global_id(0) >= count) return;",
+  "  const uint i = (uint) get_global_id(0);"
+]
+
+const threeOf = (call: string): string => `(uint3)(${[0, 1, 2].map((d) => `(uint) ${call}(${d})`).join(", ")})`
+
+/** Without a guard, since a barrier needs all items of the group. */
+const ofGroup = ({ args }: Kernel, size: Extents | undefined): ReadonlyArray<string> => {
+  const local = args.filter((argument): argument is LocalArg => argument._tag === "LocalArg")
+  return [
+    ...local.map(({ dtype, length, name }) => `  __local ${types[dtype]} ${name}[${length}];`),
+    `  const uint3 global_id = ${threeOf("get_global_id")};`,
+    `  const uint3 local_id = ${threeOf("get_local_id")};`,
+    `  const uint3 group_id = ${threeOf("get_group_id")};`,
+    `  const uint3 group_count = ${threeOf("get_num_groups")};`,
+    `  const uint3 group_size = ${size === undefined ? threeOf("get_local_size") : `(uint3)(${size.join(", ")})`};`,
+    "  const uint local_index = (local_id.z * group_size.y + local_id.y) * group_size.x + local_id.x;"
+  ]
+}
+
 const declaring = (declared: string, kernel: Kernel, options: SourceOptions): string =>
   [
     ...pragmas(kernel),
     ...(options.preamble === "" ? [] : [options.preamble]),
     ...(options.workgroupSize === undefined
       ? ["__kernel"]
-      : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize}, 1, 1)))`]),
+      : [`__kernel __attribute__((reqd_work_group_size(${options.workgroupSize.join(", ")})))`]),
     `void ${entryPoint(kernel)}(${declared}) {`,
-    "  if (get_global_id(0) >= count) return;",
-    "  const uint i = (uint) get_global_id(0);",
+    ...(kernel.form === "groups" ? ofGroup(kernel, options.workgroupSize) : ofItem),
     ...kernel.args.filter((argument) => argument._tag === "ScalarArg").filter(isNarrowed).map(narrowing),
     "  {",
     options.body,

@@ -36,6 +36,7 @@ const plainProperties = {
   maxAllocationBytes: [0x1010, number],
   maxParameterBytes: [0x1017, number],
   globalMemoryBytes: [0x101f, number],
+  localMemoryBytes: [0x1023, number],
   name: [0x102b, InfoQuery.text],
   vendor: [0x102c, InfoQuery.text],
   driverVersion: [0x102d, InfoQuery.text],
@@ -144,7 +145,13 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
     defaultMaxBytes: device.globalMemoryBytes,
     maxWorkgroupSize: device.maxWorkgroupSize,
     maxVectorArguments: Math.max(1, Math.floor((device.maxParameterBytes - bytesForScalars) / bytesPerVector)),
-    images: device.images
+    images: device.images,
+    groups: {
+      maxWorkgroupExtents: device.maxWorkItemSizes,
+      // Only the 32 bits of an index limit them.
+      maxWorkgroups: 0xffffffff,
+      maxLocalBytes: device.localMemoryBytes
+    }
   },
   ...elementTypes(device)
 })
@@ -206,6 +213,9 @@ const unusable = ({ hasCompiler, isAvailable, isLittleEndian }: Facts): string |
 
 const outdatedLoader = "the OpenCL loader lacks functions of OpenCL 1.2, which the device has: install a newer loader"
 
+/** A device that does not report them has workgroups of single items. */
+const itemsOf = ({ maxWorkItemSizes }: Facts, dimension: number): number => Number(maxWorkItemSizes?.[dimension] ?? 1)
+
 const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice => {
   const facts = InfoQuery.all(deviceProperties, api.clGetDeviceInfo, id)
   const { maxReadImages, maxSamplers, maxWriteImages } = facts
@@ -214,8 +224,9 @@ const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice
     index,
     ...plain,
     type: deviceType(facts.type),
-    // Only the first dimension is used.
+    // Kernels of single items use only the first dimension.
     maxWorkgroupSize: Math.min(facts.maxWorkgroupSize, Number(facts.maxWorkItemSizes?.[0] ?? 1)),
+    maxWorkItemSizes: [itemsOf(facts, 0), itemsOf(facts, 1), itemsOf(facts, 2)],
     images: facts.imageSupport ? { maxReadImages, maxWriteImages, maxSamplers } : undefined,
     memoryAlignment: alignmentOf(facts.memoryAlignmentBits),
     extensions: facts.extensions.split(" ").filter((name) => name !== ""),

@@ -31,6 +31,10 @@ export interface OpenClDevice {
   readonly maxAllocationBytes: number
   /** Work items of the largest workgroup, in one dimension. */
   readonly maxWorkgroupSize: number
+  /** CL_DEVICE_MAX_WORK_ITEM_SIZES: the most work items of a workgroup in each dimension. */
+  readonly maxWorkItemSizes: readonly [x: number, y: number, z: number]
+  /** CL_DEVICE_LOCAL_MEM_SIZE in bytes. */
+  readonly localMemoryBytes: number
   /** All arguments of one kernel together. */
   readonly maxParameterBytes: number
   /** CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes: a sub-region begins at a multiple of it. */

@@ -13,6 +13,7 @@ import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
 import type { ImageArg } from "../../../domain/kernel/KernelArgument.ts"
 import * as SourceExcerpt from "../../../domain/kernel/SourceExcerpt.ts"
 import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
+import { countOf, extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { command as encoded, type EncodedCommand } from "../commands/EncodedCommand.ts"
@@ -41,7 +42,7 @@ export interface DispatchCommand extends Bound {
   readonly _tag: "dispatch"
   readonly label: CommandLabel.CommandLabel
   readonly kernel: WebGpuKernel
-  readonly groups: readonly [x: number, y: number]
+  readonly groups: readonly [x: number, y: number, z?: number]
   /** Where its scalars are in the uniform ring. */
   readonly uniformOffset: number
 }
@@ -82,14 +83,15 @@ export class WebGpuKernel extends CompiledKernel {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
-    const { workgroupSize } = this.kernel
-    const groups = workgroups(dispatch.count, workgroupSize, this.#largestGrid)
+    const size = extentsOf(this.kernel.workgroupSize)
+    const { count, range } = dispatch
+    const groups = range === undefined ? workgroups(count, size[0], this.#largestGrid) : countOf(range, size)
     if (groups === undefined) {
       return limitExceeded({
         operation: "CommandQueue.dispatch",
-        requested: dispatch.count,
+        requested: count,
         limitName: "maxDispatchItems",
-        limit: maxDispatchItems(workgroupSize, this.#largestGrid),
+        limit: maxDispatchItems(size[0], this.#largestGrid),
         unit: "items",
         owner: { kind: "device", name: info.name }
       })
@@ -98,7 +100,7 @@ export class WebGpuKernel extends CompiledKernel {
     const uniformOffset = uniforms.add(uniformBytes)
     writeScalars(uniforms.view, uniformOffset, members, dispatch)
     const { images, samplers, timed, vectors } = dispatch
-    const label = CommandLabel.dispatch(this.kernel.name, dispatch.count)
+    const label = CommandLabel.dispatch(this.kernel.name, count, range)
     const command = { _tag: "dispatch", label, kernel: this, vectors, images, samplers, groups, uniformOffset } as const
     const conflicts = ReadConflicts.of(vectors, this.#reads)
     return timed === undefined && conflicts === undefined ? command : this.#alone(command, conflicts, timed)
@@ -112,7 +114,7 @@ export class WebGpuKernel extends CompiledKernel {
     bound: Bound
   ): void {
     pass.setBindGroup(0, this.bindGroups.get(uniforms, this.source.uniformBytes, bound), [uniformOffset])
-    pass.dispatchWorkgroups(groups[0], groups[1])
+    pass.dispatchWorkgroups(...groups)
   }
 
   /** In a pass of its own, where it is timed or reads copies; else the dispatch as it is, as on a device without timestamps. */

@@ -14,15 +14,24 @@ import {
   numberOf,
   type NumberParameter,
   parametersOf,
+  sizeParametersOf,
   typeOf as numberType
 } from "../../../domain/kernel/DispatchParameters.ts"
 import type { Kernel, KernelSource } from "../../../domain/kernel/Kernel.ts"
-import { type ImageArg, isNumeric, type KernelArgument, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
+import {
+  type ImageArg,
+  isNumeric,
+  type KernelArgument,
+  type LocalArg,
+  type ScalarArg
+} from "../../../domain/kernel/KernelArgument.ts"
+import { extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
 import { longs } from "../language/WgslLongs.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
+import { elementOf, groupEntry, localDeclarations } from "./WgslGroups.ts"
 
 export const entryPoint = "kernel__main"
 
@@ -43,7 +52,7 @@ export interface Member {
 }
 
 /** What is bound beside the uniform block. */
-export type Binding = Exclude<KernelArgument, ScalarArg>
+export type Binding = Exclude<KernelArgument, ScalarArg | LocalArg>
 
 export interface WgslSource {
   readonly code: string
@@ -64,7 +73,7 @@ const blockAlignment = 16
 export const generate = (kernel: Kernel, { body, preamble }: KernelSource): WgslSource | GpuError => {
   const unsupported = valueProblem(kernel)
   if (unsupported !== undefined) return unsupported
-  const members = membersOf(kernel.args)
+  const members = membersOf(kernel)
   const bindings = (["VectorArg", "ImageArg", "SamplerArg"] as const).flatMap((tag) =>
     kernel.args.filter((argument): argument is Binding => argument._tag === tag)
   )
@@ -74,9 +83,12 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       `struct Scalars__block {\n${members.map((member) => `  ${member.name}: ${typeOf(member)},`).join("\n")}\n}`,
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
       ...bindings.map((argument, index) => `@group(0) @binding(${index + 1}) ${declaration(argument)}`),
+      ...localDeclarations(kernel),
       ...functionsOfLongs([preamble, String(body)]),
       ...(preamble === "" ? [] : [preamble]),
-      entry(kernel.workgroupSize, members, String(body))
+      kernel.form === "groups"
+        ? groupEntry(kernel, entryPoint, [...members.map(letOf), String(body)])
+        : entry(extentsOf(kernel.workgroupSize)[0], members, String(body))
     ].join("\n"),
     bindings,
     members,
@@ -93,7 +105,9 @@ const functionsOfLongs = (texts: ReadonlyArray<string>): ReadonlyArray<string> =
 /** Whether a kernel uses f16, which WGSL has to enable at the top of the source. */
 const usesHalf = ({ args, dtypes }: Kernel): boolean =>
   dtypes.includes("f16") ||
-  args.some((argument) => isNumeric(argument) && ValueType.partsOf(argument.dtype).element === "f16")
+  args.some((argument) =>
+    (isNumeric(argument) || argument._tag === "LocalArg") && ValueType.partsOf(argument.dtype).element === "f16"
+  )
 
 const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
   for (const argument of args) {
@@ -117,9 +131,9 @@ const missingHint = (type: ValueType.ValueType): string | undefined => {
 const declaration = (argument: Binding): string => {
   switch (argument._tag) {
     case "VectorArg":
-      return `var<storage, ${
-        argument.access === "read" ? "read" : "read_write"
-      }> ${argument.name}: array<${argument.dtype}>;`
+      return `var<storage, ${argument.access === "read" ? "read" : "read_write"}> ${argument.name}: array<${
+        elementOf(argument)
+      }>;`
     case "ImageArg":
       return `var ${argument.name}: ${textureType(argument)};`
     case "SamplerArg":
@@ -177,9 +191,9 @@ const endOf = (members: ReadonlyArray<Member>): number => {
   return at + (isLong(carrier) ? roundUp(8 * length, alignmentOf(carrier, length)) : 4 * length)
 }
 
-const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> => {
+const membersOf = (kernel: Kernel): ReadonlyArray<Member> => {
   const members: Array<Member> = []
-  for (const parameter of [{ from: "count" } as const, ...parametersOf(args)].filter(isNumber)) {
+  for (const parameter of [...sizeParametersOf(kernel), ...parametersOf(kernel)].filter(isNumber)) {
     const { element, length } = ValueType.partsOf(numberType(parameter))
     const carrier = carrierOf(element)
     const at = roundUp(endOf(members), alignmentOf(carrier, length))
@@ -190,7 +204,7 @@ const membersOf = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<Member> =
 }
 
 const nameOf = (parameter: NumberParameter): string => {
-  if (parameter.from === "count") return "count"
+  if (parameter.from === "count" || parameter.from === "range") return parameter.from
   const { name } = parameter.argument
   return parameter.from === "scalar" ? name : `${name}_${parameter.from}`
 }

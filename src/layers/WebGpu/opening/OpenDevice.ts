@@ -231,6 +231,15 @@ const infoOf = (
       maxReadImages: limits.maxSampledTexturesPerShaderStage,
       maxWriteImages: limits.maxStorageTexturesPerShaderStage,
       maxSamplers: limits.maxSamplersPerShaderStage
+    },
+    groups: {
+      maxWorkgroupExtents: [
+        limits.maxComputeWorkgroupSizeX,
+        limits.maxComputeWorkgroupSizeY,
+        limits.maxComputeWorkgroupSizeZ
+      ],
+      maxWorkgroups: limits.maxComputeWorkgroupsPerDimension,
+      maxLocalBytes: limits.maxComputeWorkgroupStorageSize
     }
   },
   dtypes: dtypesOf(features)
