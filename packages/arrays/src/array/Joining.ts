@@ -3,22 +3,23 @@
  *
  * @since 0.1.0
  */
-import * as DTypes from "effect-gpu-pool/DType"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { holds } from "../kernels/expression/Expression.ts"
 import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 import { store } from "./fusion/Storing.ts"
+import * as Gather from "./indexing/Gather.ts"
+import type { Positions } from "./indexing/HostIndices.ts"
+import { countProblem } from "./joining/Counts.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
-import { elementHint } from "./transfer/NestedNumbers.ts"
+import { allocate } from "./transfer/TypedArrays.ts"
 import { expandDims, slice } from "./Views.ts"
 
 /**
@@ -295,11 +296,6 @@ const copiedAs = <D extends DType>(
       )
   )
 
-const countProblem = (operation: string, name: string, count: number): GpuError | undefined =>
-  Number.isSafeInteger(count) && count >= 0
-    ? undefined
-    : invalidRequest(operation, `${name} is ${count}`, "Pass a whole number, zero or more.")
-
 /**
  * Copies of the whole array side by side: so many along each axis, aligned at the last, as one new array. A number alone is the
  * count along the last axis; more counts than axes add axes in front.
@@ -346,18 +342,21 @@ export const tile: {
 })
 
 /**
- * Each element so many times in a row: along an axis, or of all elements in row-major order without one.
+ * Each element so many times in a row: along an axis, or of all elements in row-major order without one. Instead of one count
+ * there may be a list, with one for each element along the axis.
  *
- * **Example** (Every row twice)
+ * **Example** (Every row twice, and some elements more often)
  *
  * ```ts
  * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * DeviceArray.fromHost([[1, 2], [3, 4]]).pipe(
- *   Effect.flatMap(DeviceArray.repeat(2, { axis: 0 })),
- *   Effect.flatMap(DeviceArray.toNested)
- * ) // => [[1, 2], [1, 2], [3, 4], [3, 4]]
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
+ *   const rows = yield* DeviceArray.repeat(x, 2, { axis: 0 })
+ *   const each = yield* DeviceArray.repeat(x, [0, 1, 2, 3])
+ *   return [yield* DeviceArray.toNested(rows), yield* DeviceArray.toNested(each)]
+ * }) // => [[[1, 2], [1, 2], [3, 4], [3, 4]], [2, 3, 3, 4, 4, 4]]
  * ```
  *
  * @see numpy.repeat
@@ -365,129 +364,69 @@ export const tile: {
  * @since 0.1.0
  */
 export const repeat: {
-  /** Each element so many times in a row: along an axis, or of all elements in row-major order without one. */
-  (count: number, options?: AxisOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, count: number, options?: AxisOptions): Computed<D>
-} = ofArray("repeat", (operation, self, count: number, options?: AxisOptions) => {
-  const axis = options?.axis === undefined ? self.shape.length : Shape.axisOf(operation, options.axis, self.shape)
+  /**
+   * Each element so many times in a row: along an axis, or of all elements in row-major order without one. Instead of one count
+   * there may be a list, with one for each element along the axis.
+   */
+  (counts: number | ReadonlyArray<number>, options?: AxisOptions): <D extends DType>(
+    self: DeviceArray<D>
+  ) => Computed<D>
+  <D extends DType>(
+    self: DeviceArray<D>,
+    counts: number | ReadonlyArray<number>,
+    options?: AxisOptions
+  ): Computed<D>
+} = ofArray("repeat", (operation, self, counts: number | ReadonlyArray<number>, options?: AxisOptions) => {
+  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis
+  if (typeof counts === "number") return repeatedEach(operation, self, counts, axis)
+  const positions = repeatedPositions(operation, self, counts, axis)
+  return positions instanceof GpuError ? positions : Gather.checked(operation, self, positions, axis)
+}, isDataFirst(3))
+
+const repeatedEach = (operation: string, self: DeviceArray, count: number, axis: number | undefined) => {
   const problem = countProblem(operation, "the count", count)
   if (problem !== undefined) return problem
-  const at = Math.min(axis + 1, self.shape.length)
+  const at = axis === undefined ? self.shape.length : axis + 1
   const layout = {
     shape: [...self.shape.slice(0, at), count, ...self.shape.slice(at)],
     strides: [...self.strides.slice(0, at), 0, ...self.strides.slice(at)],
     offset: self.offset
   }
-  const shape = options?.axis === undefined
+  const shape = axis === undefined
     ? [self.size * count + 0]
     : self.shape.map((length, of) => of === axis ? length * count + 0 : length)
   return Shape.problem(operation, shape) ?? copiedAs(self, layout, shape)
-}, isDataFirst(3))
-
-/**
- * How many elements {@link pad} adds: so many on every side, so many before and after on every axis, or a pair for each axis.
- *
- * **Example** (Of an image: no rows, one column on each side)
- *
- * ```ts
- * import type { DeviceArray } from "@effect-gpu-pool/arrays"
- *
- * const width: DeviceArray.PadWidth = [[0, 0], [1, 1]]
- * ```
- *
- * @category models
- * @since 0.1.0
- */
-export type PadWidth = number | readonly [number, number] | ReadonlyArray<readonly [number, number]>
-
-/**
- * The options of {@link pad}.
- *
- * **Example** (A border of ones)
- *
- * ```ts
- * import type { DeviceArray } from "@effect-gpu-pool/arrays"
- *
- * const border: DeviceArray.PadOptions = { value: 1 }
- * ```
- *
- * @category models
- * @since 0.1.0
- */
-export interface PadOptions {
-  /** The elements that are added. Default: 0. */
-  readonly value?: number | undefined
 }
 
-/**
- * The array with a border of one value, 0 unless another is named. NumPy's other modes take elements of the array for the border:
- * {@link take} with positions of the program does that.
- *
- * **Example** (A zero on each side)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceArray } from "@effect-gpu-pool/arrays"
- *
- * DeviceArray.fromHost([1, 2]).pipe(
- *   Effect.flatMap(DeviceArray.pad(1)),
- *   Effect.flatMap(DeviceArray.toNested)
- * ) // => [0, 1, 2, 0]
- * ```
- *
- * @see numpy.pad
- * @category joining
- * @since 0.1.0
- */
-export const pad: {
-  /**
-   * The array with a border of one value, 0 unless another is named. NumPy's other modes take elements of the array for the border:
-   * {@link take} with positions of the program does that.
-   */
-  (width: PadWidth, options?: PadOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, width: PadWidth, options?: PadOptions): Computed<D>
-} = ofArray("pad", (operation, self, width: PadWidth, options?: PadOptions) => {
-  const { dtype } = self
-  const value = options?.value ?? 0
-  if (!holds(dtype, value)) return invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
-  const borders = bordersOf(operation, self.shape, width)
-  if (borders instanceof GpuError) return borders
-  const shape = self.shape.map((length, axis) => length + borders[axis]![0] + borders[axis]![1])
-  return Shape.problem(operation, shape) ?? FreshArray.make(operation, dtype, shape, (lease, queue) => {
-    const strides = Layout.rowMajor(shape)
-    let offset = 0
-    for (let axis = 0; axis < shape.length; axis++) offset += borders[axis]![0] * strides[axis]!
-    const inside = new DeviceArray(dtype, { shape: self.shape, strides, offset }, lease)
-    return Effect.andThen(queue.fill(lease, DTypes.element(dtype, value)), store(inside, self))
-  })
-}, isDataFirst(3))
-
-type Border = readonly [number, number]
-
-const isPair = (width: Exclude<PadWidth, number>): width is Border => width.length === 2 && typeof width[0] === "number"
-
-const bordersOf = (
+/** The position of each element of the result along the axis. */
+const repeatedPositions = (
   operation: string,
-  shape: Shape.Shape,
-  width: PadWidth
-): ReadonlyArray<Border> | GpuError => {
-  const every: Border | undefined = typeof width === "number" ? [width, width] : isPair(width) ? width : undefined
-  const borders = every === undefined ? width as ReadonlyArray<Border> : shape.map(() => every)
-  if (borders.length !== shape.length) {
+  { shape, size }: DeviceArray,
+  counts: ReadonlyArray<number>,
+  axis: number | undefined
+): Positions | GpuError => {
+  const length = axis === undefined ? size : shape[axis]!
+  if (counts.length !== length) {
     return invalidRequest(
       operation,
-      `${borders.length} pairs of widths were given for the shape ${
-        Shape.format(shape)
-      }, which has ${shape.length} axes`,
-      "Pass one number, one pair for every axis, or a pair for each axis."
+      `there are ${counts.length} counts for ${length} elements of the shape ${Shape.format(shape)}`,
+      "Pass one number for all, or a number for each element along the axis, or of the whole array without one."
     )
   }
-  for (const border of borders) {
-    for (const count of border) {
-      const problem = countProblem(operation, "a width", count)
-      if (problem !== undefined) return problem
-    }
+  let total = 0
+  for (let at = 0; at < length; at++) {
+    const problem = countProblem(operation, `count ${at}`, counts[at]!)
+    if (problem !== undefined) return problem
+    total += counts[at]!
   }
-  return borders
+  const found = axis === undefined ? [total] : shape.map((own, of) => of === axis ? total : own)
+  const wrong = Shape.problem(operation, found)
+  if (wrong !== undefined) return wrong
+  const buffer = allocate(4 * total)
+  if (buffer instanceof GpuError) return buffer
+  const data = new Uint32Array(buffer)
+  let end = 0
+  for (let at = 0; at < length; at++) data.fill(at, end, end += counts[at]!)
+  return { shape: [total], data }
 }

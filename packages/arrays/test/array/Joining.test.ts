@@ -100,6 +100,18 @@ const agrees = (of: Case) =>
       shape: [model.data.length * count],
       data: model.data.flatMap((element) => Array.from({ length: count }, () => element))
     })
+    const each = Array.from({ length: shape[axis]! }, (_, at) => counts[(at + 1) % counts.length]!)
+    const origins = each.flatMap((count, at) => Array.from({ length: count }, () => at))
+    yield* same(
+      yield* DeviceArray.repeat(x, each, { axis }),
+      Model.build(
+        shape.map((own, at) => at === axis ? origins.length : own),
+        (at) => Model.elementAt(model, at.map((index, of) => of === axis ? origins[index]! : index))
+      )
+    )
+    const all = model.data.map((_, at) => counts[at % counts.length]!)
+    const repeated = model.data.flatMap((element, at) => Array.from({ length: all[at]! }, () => element))
+    yield* same(yield* DeviceArray.repeat(x, all), { shape: [repeated.length], data: repeated })
     const widths = shape.map((_, at) => [counts[at]!, counts[at + 4]!] as const)
     yield* same(
       yield* DeviceArray.pad(x, widths, { value: 9 }),
@@ -192,9 +204,11 @@ layer(strictHost)("joining on the host", (it) => {
       yield* no("tile", DeviceArray.tile(x, [1, NaN]), "NaN")
       yield* no("repeat", DeviceArray.repeat(x, 0.5), "0.5")
       yield* no("repeat", DeviceArray.repeat(x, 2, { axis: -3 }), "axis -3")
-      yield* no("pad", DeviceArray.pad(x, -1), "-1")
-      yield* no("pad", DeviceArray.pad(x, [[1, 1]]), "1 pairs", "[2, 3]")
-      yield* no("pad", DeviceArray.pad(yield* DeviceArray.astype(x, "i32"), 1, { value: 0.5 }), "0.5", "i32")
+      yield* no("repeat", DeviceArray.repeat(x, [1, 2], { axis: 1 }), "2 counts", "3 elements", "[2, 3]")
+      yield* no("repeat", DeviceArray.repeat(x, [1]), "1 counts", "6 elements")
+      yield* no("repeat", DeviceArray.repeat(x, [1, 0.5], { axis: 0 }), "count 1 is 0.5")
+      yield* no("repeat", DeviceArray.repeat(x, [2 ** 53 - 1, 1], { axis: 0 }), "no whole number")
+      yield* refuses("OutOfMemory", DeviceArray.repeat(x, [2 ** 40, 1], { axis: 0 }), "4398046511108")
       const vast = yield* DeviceArray.broadcastTo(one, [2 ** 52])
       yield* no("concatenate", DeviceArray.concatenate([vast, vast]), "[9007199254740992]")
       yield* no("tile", DeviceArray.tile(vast, 4), "no whole number")
@@ -233,6 +247,7 @@ const bothForms = (x: DeviceArray.DeviceArray<"f32">, many: ReadonlyArray<Device
     DeviceArray.stack(many),
     x.pipe(DeviceArray.tile([2, 1])),
     x.pipe(DeviceArray.repeat(2, { axis: 0 })),
+    x.pipe(DeviceArray.repeat([1, 2], { axis: 0 })),
     x.pipe(DeviceArray.pad([1, 2], { value: 1 })),
     Effect.map(x.pipe(DeviceArray.split(2, { axis: 0 })), (parts) => parts[0]!)
   ] satisfies ReadonlyArray<Effect.Effect<DeviceArray.DeviceArray<"f32">, GpuError, DeviceArray.ArrayServices>>
