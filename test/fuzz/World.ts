@@ -192,7 +192,9 @@ const staging = (world: World, pool: BufferPool.Pool) =>
   Effect.gen(function*() {
     world.put("src/services/staging/StagingPool.ts#StagingPool", yield* StagingPool.StagingPool)
     const { download, upload } = BufferUsage
-    for (const [direction, usage] of [["upload", upload], ["download", download]] as const) {
+    const each = { upload, download, both: BufferUsage.hostMemory | BufferUsage.copySrc | BufferUsage.copyDst } as const
+    for (const direction of ["upload", "download", "both"] as const) {
+      const usage = each[direction]
       const mapped = yield* Mapping.map(yield* pool.allocate(256, { usage }), Float32Array)
       const unmapped = yield* pool.allocate(64, { usage })
       world.put(keys.mapped, mapped)

@@ -106,6 +106,44 @@ describe("staging memory on WebGPU", () => {
     )
   })
 
+  it.live("is mapped for a download only after the mapping of an interrupted one", () => {
+    const pending: Array<() => void> = []
+    let isHeldBack = false
+    const bends: Bends = {
+      "GPUDevice.createBuffer": (proceed) => {
+        const buffer = proceed() as GPUBuffer
+        const mapAsync = buffer.mapAsync.bind(buffer)
+        buffer.mapAsync = (...range) =>
+          isHeldBack ? new Promise((resolve) => pending.push(() => resolve(mapAsync(...range)))) : mapAsync(...range)
+        return buffer
+      }
+    }
+    return onPools(
+      bends,
+      Effect.gen(function*() {
+        const x = yield* BufferPool.allocate(64)
+        for (const direction of ["download", "both"] as const) {
+          const array = yield* StagingPool.allocate(64, Uint8Array, { direction })
+          isHeldBack = true
+          const transfer = direction === "both" ? StagingPool.upload(array, x) : StagingPool.download(x, array)
+          const first = yield* Effect.forkChild(transfer, { startImmediately: true })
+          while (pending.length === 0) yield* Effect.promise(() => new Promise(setImmediate))
+          yield* Fiber.interrupt(first)
+          strictEqual(array.data.length, direction === "both" ? 0 : 64)
+          isHeldBack = false
+          const second = yield* Effect.forkChild(StagingPool.download(x, array), { startImmediately: true })
+          // The second one, given up while its mapping waits for the first, leaves nothing mapped.
+          yield* Fiber.interrupt(second)
+          const third = yield* Effect.forkChild(StagingPool.download(x, array), { startImmediately: true })
+          for (const answer of pending.splice(0)) answer()
+          yield* Fiber.join(third)
+          strictEqual(array.data.length, 64)
+        }
+        yield* CommandQueue.finish
+      })
+    )
+  })
+
   it.live("survives 1,000 reads that are interrupted while the driver maps", () =>
     onPools(
       {},
@@ -159,6 +197,12 @@ describe("staging memory on WebGPU", () => {
         64,
         Uint8Array,
         (array) => Effect.flatMap(BufferPool.allocate(64), (x) => StagingPool.upload(array, x))
+      ),
+      StagingPool.use(
+        64,
+        Uint8Array,
+        (array) => Effect.flatMap(BufferPool.allocate(64), (x) => StagingPool.download(x, array)),
+        { direction: "both" }
       ),
       Effect.flatMap(BufferPool.allocate(64), CommandQueue.read(Uint8Array)),
       Effect.flatMap(BufferPool.allocate(64), CommandQueue.readView(Uint8Array, () => Effect.void))

@@ -49,6 +49,7 @@ import * as Openings from "./memory/Openings.ts"
 import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
 import * as Staging from "./memory/Staging.ts"
+import * as StagingBothWays from "./memory/StagingBothWays.ts"
 import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as TransferredMemory from "./memory/TransferredMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
@@ -88,6 +89,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Mappings.tests,
   ...TransferredMemory.tests,
   ...Staging.tests,
+  ...StagingBothWays.tests,
   ...StreamedTransfers.tests,
   ...OneLimit.tests,
   ...Events.tests,

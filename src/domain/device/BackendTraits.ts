@@ -40,6 +40,11 @@ export interface BackendTraits {
   /** Whether the device has staging memory. Without it a `StagingPool` does not open. */
   readonly hasStaging: boolean
   /**
+   * Whether staging memory is like other memory: one array can be uploaded and downloaded, and a pool may split slabs of it. Where
+   * not, as on WebGPU, memory has one direction, and a mapping takes a whole buffer.
+   */
+  readonly stagesBothWays: boolean
+  /**
    * Whether one dispatch may read a part of a buffer and write another. Where it may not, the queue copies what is only read:
    * see the option `apart` of `BufferPool.allocate`.
    */
@@ -70,6 +75,7 @@ export const make = (traits: Pick<BackendTraits, "language"> & Partial<BackendTr
   usesHostMemory: false,
   readsStaged: false,
   hasStaging: true,
+  stagesBothWays: true,
   readsBesideWrites: true,
   optionalImages: [],
   ...traits

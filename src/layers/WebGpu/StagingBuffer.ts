@@ -52,18 +52,24 @@ export class StagingBuffer extends WebGpuBuffer {
     const size = roundUp4(bytes)
     const contents = Deferred.makeUnsafe<ArrayBuffer, GpuError>()
     let isMapped = false
+    let isGivenUp = false
     const cancel = ask<ArrayBuffer>({
       status: this.#opened.status,
       call: "GPUBuffer.mapAsync",
       start: async () => {
-        const failures = await this.#map(from, size)
+        // The device answers a mapping that was given up before it can begin another.
+        if (this.#mapping !== undefined) await this.#mapping
+        const failures = isGivenUp || this.destroyed ? [] : await this.#map(from, size)
         // The destroy has ended the mapping, as an unmap would have.
-        if (this.destroyed) return Exit.succeed(new ArrayBuffer(0))
+        if (isGivenUp || this.destroyed) return Exit.succeed(new ArrayBuffer(0))
         if (failures.length > 0) return Exit.fail(failureOf(failures, bytes))
         isMapped = true
         return Exit.succeed(this.#lend(from, size))
       },
-      abandon: () => this.#abandon()
+      abandon: () => {
+        isGivenUp = true
+        this.#abandon()
+      }
     }, (exit) => Deferred.doneUnsafe(contents, exit))
     return {
       memory: Effect.flatMap(Deferred.await(contents), (contents) => Effect.as(recorded, contents)),
@@ -87,7 +93,7 @@ export class StagingBuffer extends WebGpuBuffer {
     })
     this.#mapping = mapping
     const [failures, failure] = [await scoped, await mapping]
-    this.#mapping = undefined
+    if (this.#mapping === mapping) this.#mapping = undefined
     return failure === undefined ? failures : [...failures, failure]
   }
 

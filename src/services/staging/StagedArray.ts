@@ -13,6 +13,7 @@ import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as HostData from "../../domain/data/HostData.ts"
 import type { StridedShape } from "../../domain/data/StridedShape.ts"
 import { type GpuError, outOfMemory, type Released, released } from "../../domain/GpuError.ts"
+import type * as BufferLike from "../buffers/BufferLike.ts"
 import * as BufferProblems from "../buffers/BufferProblems.ts"
 import { type Elements, type LiveMapping, MappedArray } from "../buffers/mapping/MappedArray.ts"
 import * as MappedMemory from "../buffers/mapping/MappedMemory.ts"
@@ -22,17 +23,16 @@ import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as Attachments from "../lease/Attachments.ts"
 import { LeaseHolder } from "../lease/LeaseHolder.ts"
-
-/**
- * Which way the data go: `"upload"` to the device, `"download"` from it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Direction = "upload" | "download"
+import type { Direction, DirectionMemory } from "./Direction.ts"
 
 /** The services of the device whose memory it is. @internal */
 export type Services = Context.Context<DeviceContext | QueueDriver>
+
+/** Runs `f` with other memory of the pool, of so many bytes, to download to. @internal */
+export type UseMemory = <A, E, R>(
+  bytes: number,
+  f: (memory: BufferLike.BufferLike) => Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | GpuError, R>
 
 /**
  * Zeros in memory of the program, for an array that no download has filled yet. They end with the lease, as a mapping
@@ -80,8 +80,9 @@ class FirstElements implements LiveMapping {
  * **Details**
  *
  * While the device uses the memory the array has no elements: the length of `data` is 0. After an upload, and after a
- * download, `data` is another typed array than before. The elements of a fresh array to upload are unspecified, unless the pool
- * clears. Those of a fresh array to download are zeros, in memory of the program that is made when they are asked for, so that
+ * download, `data` is another typed array than before, so ask for it again. The elements of a fresh array to upload, or of one for
+ * both directions, are unspecified, unless the pool clears. After an upload those of an array for both directions are what they
+ * were, and those of an array to upload are unspecified. Those of a fresh array to download are zeros, in memory of the program that is made when they are asked for, so that
  * `CommandQueue.readInto(x, staged.data)` reads into it as into any array; `StagingPool.download` leaves out the copy by the program.
  *
  * **Example** (Rows to upload)
@@ -113,10 +114,14 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
   readonly size: number
   /** @internal */
   readonly type: ViewType<A>
-  readonly #services: Services
-  /** The scope of its mappings, each of which ends with the lease at the latest. */
-  readonly #scope: Scope.Scope = Scope.makeUnsafe()
+  /** @internal */
+  readonly services: Services
+  /** Other memory of its pool, for downloads that cannot go to its own. @internal */
+  readonly useOther: UseMemory
+  readonly #memory: DirectionMemory
   #mapped: MappedArray<A> | undefined = undefined
+  /** Whether the last mapping ended before it had elements: by an interruption, or by a failure. */
+  #isInterrupted = false
   /** Its elements before the first download. */
   #first: { readonly array: MappedArray<A>; readonly elements: FirstElements } | undefined = undefined
   readonly #layout: StridedShape
@@ -125,19 +130,23 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
   constructor(
     lease: PooledBuffer,
     direction: Direction,
+    memory: DirectionMemory,
     type: ViewType<A>,
     layout: StridedShape,
-    services: Services
+    services: Services,
+    useOther: UseMemory
   ) {
     const { shape, span, strides } = layout
     this.#layout = layout
     this.lease = lease
     this.direction = direction
+    this.#memory = memory
     this.type = type
     this.shape = shape
     this.strides = strides
     this.size = span * type.BYTES_PER_ELEMENT
-    this.#services = services
+    this.services = services
+    this.useOther = useOther
   }
 
   /**
@@ -167,24 +176,55 @@ export class StagedArray<A extends Elements> implements LeaseHolder {
     return this.#mapped !== undefined && this.#mapped.mapping.ended === undefined
   }
 
+  /** Whether commands can copy to its memory. @internal */
+  get takesCopies(): boolean {
+    return this.#memory.takesCopies
+  }
+
   /** Maps the staging memory as its elements: waits until the device no longer uses it. @internal */
   map(): Effect.Effect<void, GpuError> {
-    const { lease, shape, strides } = this
-    const access = this.direction === "upload" ? "write" : "read"
-    const mapped = Mapping.map(lease, this.type, { access, shape, strides })
-    return Effect.map(
-      Effect.provideContext(mapped, Context.add(this.#services, Scope.Scope, this.#scope)),
-      (array) => {
-        this.#first?.elements.endUnsafe("released")
-        this.#first = undefined
-        this.#mapped = array
+    return Effect.suspend(() => {
+      const { lease, shape, strides } = this
+      const { access } = this.#memory
+      // The mapping ends with the lease at the latest, so the scope stays open.
+      const scope = Scope.makeUnsafe()
+      const mapped = Mapping.map(lease, this.type, { access, shape, strides })
+      const shown = Effect.map(
+        Effect.provideContext(mapped, Context.add(this.services, Scope.Scope, scope)),
+        (array) => {
+          this.#first?.elements.endUnsafe("released")
+          this.#first = undefined
+          this.#mapped = array
+          this.#isInterrupted = false
+        }
+      )
+      // An interruption after the driver has mapped the memory must not leave it mapped for no one.
+      return Effect.onExit(shown, (exit) => {
+        if (Exit.isSuccess(exit)) return Exit.void
+        this.#isInterrupted = true
+        return Scope.close(scope, exit)
+      })
+    })
+  }
+
+  /** Stores bytes as its elements, which other code may have ended meanwhile. @internal */
+  fill(operation: string, bytes: Uint8Array): Effect.Effect<void, GpuError> {
+    return Effect.suspend(() => {
+      const { data } = this
+      // A destroyed device detaches all of them at once.
+      if (!this.isMapped || data.byteLength !== this.size || bytes.byteLength !== this.size) {
+        return this.problem(operation)
       }
-    )
+      new Uint8Array(data.buffer, data.byteOffset, data.byteLength).set(bytes)
+      return Effect.void
+    })
   }
 
   /** The device may use the memory from now on. @internal */
   unmap(): Effect.Effect<void, GpuError> {
-    return this.#mapped !== undefined && this.isMapped ? Mapping.unmap(this.#mapped) : Effect.void
+    if (this.#mapped !== undefined && this.isMapped) return Mapping.unmap(this.#mapped)
+    // A driver that is still at an interrupted mapping maps again only after it.
+    return this.#isInterrupted ? Effect.flatMap(this.map(), () => this.unmap()) : Effect.void
   }
 
   get #array(): MappedArray<A> {

@@ -22,6 +22,7 @@ import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import type { ViewType } from "../../domain/data/ElementClass.ts"
 import * as StridedShape from "../../domain/data/StridedShape.ts"
+import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
 import { type GpuError, invalidRequest, released, unsupported } from "../../domain/GpuError.ts"
 import {
   BlockOptions,
@@ -54,9 +55,13 @@ import { openShared } from "../pool/OpenShared.ts"
 import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
-import { type Direction, StagedArray } from "./StagedArray.ts"
+import { type Direction, type DirectionMemory, memoryOf } from "./Direction.ts"
+import * as IndirectDownload from "./IndirectDownload.ts"
+import { StagedArray, type UseMemory } from "./StagedArray.ts"
 
-export { type Direction, StagedArray } from "./StagedArray.ts"
+export type { Direction } from "./Direction.ts"
+
+export { StagedArray } from "./StagedArray.ts"
 
 /**
  * How a pool of staging memory behaves: as any pool. Sizes are bytes, or texts as `"64 MiB"`, or shares of the device's
@@ -82,7 +87,10 @@ export interface StagingPoolOptions extends Schema.Schema.Type<typeof BlockOptio
  * @since 0.1.0
  */
 export interface StagingOptions extends ExhaustedOptions {
-  /** Which way its data go: `"upload"` without it. */
+  /**
+   * Which way its data go: `"upload"` without it. With `"both"` one array is uploaded and downloaded, and keeps its elements; on
+   * WebGPU its downloads pass through other memory of the pool, since no memory there goes both ways.
+   */
   readonly direction?: Direction | undefined
   /** The order of its elements: `"C"` (rows) without it, or `"F"` (columns). */
   readonly order?: StridedShape.Order | undefined
@@ -194,69 +202,73 @@ const provide = <A, E, R>(
 ): Effect.Effect<A, E, Exclude<R, StagingPool>> =>
   reading(Effect.provideService(effect, StagingPool, inner), outer, inner)
 
-/** Memory of the pool; where that fails, the read makes memory for itself, as without a pool. */
-const useOf =
-  (requests: StagingRequests, fresh: UseStaging): UseStaging =>
-  <A, E, R>(bytes: number, f: (staging: DeviceBuffer) => Effect.Effect<A, E, R>) =>
-    Effect.suspend(() => {
-      let hasBegun = false
-      const used = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
-        const { block } = lease
-        // The pool may have closed since.
-        if (block === undefined) return released("StagingPool.use", lease)
-        hasBegun = true
-        return f(block.value)
-      }, undefined)
-      return Effect.catch(used, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
-    })
+/** Memory of the pool to download to; where that fails, memory that is made for this use, as without a pool. */
+const useOf = (requests: StagingRequests, fresh: UseStaging, options?: ExhaustedOptions) =>
+<A, E, R>(
+  bytes: number,
+  f: (memory: DeviceBuffer, lease?: PooledBuffer) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.suspend(() => {
+    let hasBegun = false
+    const used = requests.use(bytes, BufferUsage.download, (lease): Effect.Effect<A, E | GpuError, R> => {
+      const { block } = lease
+      // The pool may have closed since.
+      if (block === undefined) return released("StagingPool.use", lease)
+      hasBegun = true
+      return f(block.value, lease)
+    }, options)
+    return Effect.catch(used, (error) => hasBegun ? Effect.fail(error) : fresh(bytes, f))
+  })
 
 /** A checked request. */
 interface Asked<A extends Elements> {
   readonly type: ViewType<A>
   readonly direction: Direction
+  readonly memory: DirectionMemory
   readonly layout: StridedShape.StridedShape
+  readonly bytes: number
 }
-
-const usageOf: Readonly<Record<Direction, BufferUsage.BufferUsage>> = {
-  upload: BufferUsage.upload,
-  download: BufferUsage.download
-}
-
-const bytesOf = <A extends Elements>({ layout, type }: Asked<A>): number => layout.span * type.BYTES_PER_ELEMENT
 
 const askedOf = <A extends Elements>(
   operation: string,
   shape: Shape,
   type: ViewType<A>,
-  options: StagingOptions | undefined
+  options: StagingOptions | undefined,
+  traits: BackendTraits
 ): Asked<A> => {
   const { direction = "upload", order } = options ?? {}
   const axes = typeof shape === "number" ? [shape] : shape
-  return {
-    type,
-    direction,
-    layout: valid(StridedShape.resolve(operation, { shape: axes, order }, Number.MAX_SAFE_INTEGER))
-  }
+  const layout = valid(StridedShape.resolve(operation, { shape: axes, order }, Number.MAX_SAFE_INTEGER))
+  const bytes = layout.span * type.BYTES_PER_ELEMENT
+  return { type, direction, memory: valid(memoryOf(operation, direction, bytes, traits)), layout, bytes }
 }
 
 /** The pool itself, a budget or a reservation within it. */
 const poolOf = (device: DeviceContext["Service"], driver: QueueDriver["Service"], clears: boolean) => {
+  const { traits } = device.info
   const services = Context.make(DeviceContext, device).pipe(Context.add(QueueDriver, driver))
+  const fresh = StagedReading.fresh(device, driver)
   const arrayOf = <A extends Elements>(
     lease: PooledBuffer,
-    { direction, layout, type }: Asked<A>
+    { direction, layout, memory, type }: Asked<A>,
+    useOther: UseMemory
   ): Effect.Effect<StagedArray<A>, GpuError> => {
-    const array = new StagedArray(lease, direction, type, layout, services)
+    const array = new StagedArray(lease, direction, memory, type, layout, services, useOther)
     if (direction === "download") return Effect.succeed(array)
     return Effect.map(array.map(), () => {
       const { data } = array
       // The array has no elements if the pool has closed since.
-      if (clears && data.length > 0) new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
+      if (clears && !memory.takesCopies && data.length > 0) {
+        new Uint8Array(data.buffer, data.byteOffset, data.byteLength).fill(0)
+      }
       return array
     })
   }
   const over = (requests: StagingRequests): Pool => {
     const controls = controlsOf(requests, over)
+    // Whoever has an array must not wait for memory beside it.
+    const useNow = useOf(requests, fresh, { onExhausted: "fail" })
+    const useOther: UseMemory = (bytes, f) => useNow(bytes, (memory, lease) => f(lease ?? memory))
     const pool: Pool = shownAsPool(
       requests,
       StagingPool.of({
@@ -265,25 +277,25 @@ const poolOf = (device: DeviceContext["Service"], driver: QueueDriver["Service"]
         allocate: function allocate(shape, type, given) {
           const options = CallSite.locate(given, allocate)
           return validated("StagingPool.allocate", (operation) => {
-            const asked = askedOf(operation, shape, type, options)
-            const leased = requests.allocate(bytesOf(asked), usageOf[asked.direction], options)
+            const asked = askedOf(operation, shape, type, options, traits)
+            const leased = requests.allocate(asked.bytes, asked.memory.usage, options)
             return Effect.flatMap(
               leased,
-              (lease) => Effect.onError(arrayOf(lease, asked), () => Effect.ignore(Lease.release(lease)))
+              (lease) => Effect.onError(arrayOf(lease, asked, useOther), () => Effect.ignore(Lease.release(lease)))
             )
           })
         },
         use: function use(shape, type, f, given) {
           const options = CallSite.locate(given, use)
           return validated("StagingPool.use", (operation) => {
-            const asked = askedOf(operation, shape, type, options)
-            const withArray = (lease: PooledBuffer) => Effect.flatMap(arrayOf(lease, asked), f)
-            return requests.use(bytesOf(asked), usageOf[asked.direction], withArray, options)
+            const asked = askedOf(operation, shape, type, options, traits)
+            const withArray = (lease: PooledBuffer) => Effect.flatMap(arrayOf(lease, asked, useOther), f)
+            return requests.use(asked.bytes, asked.memory.usage, withArray, options)
           })
         }
       })
     )
-    const use = useOf(requests, StagedReading.fresh(device, driver))
+    const use = useOf(requests, fresh)
     const read: StagingMemory["read"] = (operation, check) => StagedReading.read(driver, use, operation, check)
     memories.set(pool, { info: device.info, use, read })
     return pool
@@ -486,9 +498,9 @@ const isStaged = (value: unknown): boolean => value instanceof StagedArray
 
 /**
  * Copies a staged array to a buffer, in queue order, and waits until the device no longer uses the array: then it has elements
- * again, which are unspecified. What is recorded meanwhile by other fibers comes after the copy.
+ * again, which are unspecified unless the array goes both ways. What is recorded meanwhile by other fibers comes after the copy.
  *
- * Fails with InvalidRequest for an array of the other direction and for bounds (as of `CommandQueue.copy`); with Released,
+ * Fails with InvalidRequest for an array to download and for bounds (as of `CommandQueue.copy`); with Released,
  * also for an array without elements, as while another upload of it waits, or after one was interrupted; with ForeignDevice,
  * DeviceLost or DriverError.
  *
@@ -515,7 +527,7 @@ const isStaged = (value: unknown): boolean => value instanceof StagedArray
 export const upload: {
   /**
    * Copies a staged array to a buffer, in queue order, and waits until the device no longer uses the array: then it has elements
-   * again, which are unspecified.
+   * again, which are unspecified unless the array goes both ways. What is recorded meanwhile by other fibers comes after the copy.
    */
   <A extends Elements>(
     target: BufferLike.BufferLike,
@@ -547,8 +559,8 @@ export const upload: {
  * elements. The device writes to the memory that the array shows, so this is the fast way; `CommandQueue.readInto(source,
  * staged.data)` reads too, with one copy more.
  *
- * Fails with InvalidRequest for an array of the other direction and for bounds (as of `CommandQueue.copy`); with Released,
- * ForeignDevice, DeviceLost; with DriverError, also for the failures of recorded work.
+ * Fails with InvalidRequest for an array to upload and for bounds (as of `CommandQueue.copy`); with Released, ForeignDevice,
+ * DeviceLost, and OutOfMemory where an array for both directions needs other memory for it (on WebGPU); with DriverError, also for the failures of recorded work.
  *
  * **Example** (The last two of four numbers)
  *
@@ -588,6 +600,7 @@ export const download: {
     CommandQueue.use((queue) =>
       validated("StagingPool.download", (operation) => {
         valid(directionProblem(operation, staged, "download"))
+        if (!staged.takesCopies) return IndirectDownload.download(operation, queue, source, staged, options?.offset)
         const copy = queue.copy(source, staged.lease, { sourceOffset: options?.offset, size: staged.size })
         // A failed download leaves the old elements in place.
         const { isMapped } = staged
@@ -607,10 +620,10 @@ const directionProblem = <A extends Elements>(
   staged: StagedArray<A>,
   direction: Direction
 ): GpuError | undefined =>
-  staged.direction === direction ? undefined : invalidRequest(
+  staged.direction === direction || staged.direction === "both" ? undefined : invalidRequest(
     operation,
     `the array was allocated to ${staged.direction}`,
-    `Allocate one with { direction: "${direction}" }.`
+    `Allocate one with { direction: "${direction}" }, or with { direction: "both" } to use it either way.`
   )
 
 /**

@@ -47,6 +47,18 @@ const got = (stage: Stage, value: number) =>
     if (data.length > 0) Expect.numbers("what was got", data, new Uint32Array(4).fill(value))
   }))
 
+const there = (stage: Stage, value: number) =>
+  Effect.scoped(Effect.gen(function*() {
+    const lease = yield* shared(stage, 0)
+    const array = yield* StagingPool.allocate(4, Uint32Array, { direction: "both" })
+    array.data.fill(value)
+    yield* StagingPool.upload(array, lease)
+    if (array.data.length > 0) Expect.numbers("what stays", array.data, new Uint32Array(4).fill(value))
+    yield* CommandQueue.fill(lease, value + 1)
+    yield* StagingPool.download(lease, array)
+    if (array.data.length > 0) Expect.numbers("what came back", array.data, new Uint32Array(4).fill(value + 1))
+  }))
+
 /** Three pieces, two to a chunk, each in the memory of the one before. */
 const pieces = (value: number) => {
   const memory = new Uint32Array(2)
@@ -76,6 +88,7 @@ const through = (stage: Stage, value: number) =>
 export const staging: ReadonlyArray<Scene> = [
   { name: "an array is uploaded", run: (stage) => staged(sent(stage, 1)) },
   { name: "an array is downloaded", run: (stage) => staged(got(stage, 2)) },
+  { name: "an array goes there and back", run: (stage) => staged(there(stage, 9)) },
   {
     name: "two upload and download through memory for one",
     run: (stage) => staged(Effect.all([sent(stage, 3), got(stage, 4)], { concurrency: "unbounded", discard: true }))

@@ -34,7 +34,7 @@ const test = inGroup("staging memory")
 type Services = TestServices | StagingPool.StagingPool
 
 /** Runs a program with a staging pool, in a scope of its own, and checks that nothing is leased at its end. */
-const staged = <A, E>(
+export const staged = <A, E>(
   program: Effect.Effect<A, E, Services>,
   options?: StagingPool.StagingPoolOptions
 ): Effect.Effect<A, E | GpuError, TestServices> =>
@@ -53,7 +53,8 @@ const staged = <A, E>(
     )
   })
 
-const counted = (bytes: number, from: number): Uint8Array<ArrayBuffer> =>
+/** Bytes that count up from a number. */
+export const counted = (bytes: number, from: number): Uint8Array<ArrayBuffer> =>
   Uint8Array.from({ length: bytes }, (_, at) => (from + at) % 251)
 
 const uploads = Effect.gen(function*() {
@@ -265,9 +266,11 @@ const owners = Effect.gen(function*() {
 })
 
 const cleared = Effect.gen(function*() {
-  yield* StagingPool.use(16, Uint8Array, (array) => Effect.sync(() => array.data.fill(7)))
-  const next = yield* StagingPool.allocate(16, Uint8Array)
-  Expect.numbers("the next owner's elements", next.data, new Uint8Array(16))
+  for (const direction of ["upload", "both"] as const) {
+    yield* StagingPool.use(16, Uint8Array, (array) => Effect.sync(() => array.data.fill(7)), { direction })
+    const next = yield* StagingPool.allocate(16, Uint8Array, { direction })
+    Expect.numbers(`the elements of the next owner of an array for ${direction}`, next.data, new Uint8Array(16))
+  }
 })
 
 const operations: Readonly<Record<string, (x: PooledBuffer) => Effect.Effect<unknown, GpuError, Services>>> = {
@@ -275,6 +278,13 @@ const operations: Readonly<Record<string, (x: PooledBuffer) => Effect.Effect<unk
   "an upload": (x) => StagingPool.use(64, Uint8Array, (array) => StagingPool.upload(array, x)),
   "a download": (x) =>
     StagingPool.use(64, Uint8Array, (array) => StagingPool.download(x, array), { direction: "download" }),
+  "a transfer each way": (x) =>
+    StagingPool.use(
+      64,
+      Uint8Array,
+      (array) => Effect.andThen(StagingPool.upload(array, x), StagingPool.download(x, array)),
+      { direction: "both" }
+    ),
   "a read": (x) => CommandQueue.read(x, Uint8Array),
   "a view": (x) => CommandQueue.readView(x, Uint8Array, (view) => Effect.sync(() => view.length))
 }
@@ -353,6 +363,10 @@ const badRequests = Effect.gen(function*() {
   yield* Expect.refused("an upload of a download", StagingPool.upload(down, x))
   yield* Expect.refused("a download to an upload", StagingPool.download(x, up))
   Expect.equal("elements after an upload that failed", up.data.length, 16)
+  yield* Expect.refused(
+    "a direction that there is not",
+    StagingPool.allocate(4, Uint8Array, { direction: "sideways" as "both" })
+  )
   yield* Expect.refused("a negative shape", StagingPool.allocate([2, -1], Uint8Array))
   yield* Expect.refused("more bytes than can be counted", StagingPool.allocate([2 ** 40, 2 ** 40], Uint8Array))
   yield* Expect.refused(

@@ -203,6 +203,7 @@ const traits = BackendTraits.make({
   compiling: "fast",
   floats: { flushes: true, reorders: true, assumesFinite: true },
   readsStaged: true,
+  stagesBothWays: false,
   readsBesideWrites: false,
   optionalImages: ["1dArray", "1dBuffer"]
 })
