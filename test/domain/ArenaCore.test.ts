@@ -86,6 +86,11 @@ const anyOptions = fc.record({
   outgrown: fc.constantFrom(undefined, { mostLeasedBytes: 0, missedBytes: 0 })
 })
 
+const slab = (core: ArenaCore<Memory, string>, bytes: number, request: number) => {
+  assert.isTrue(core.addPending(bytes))
+  return core.addActive("storage", bytes, { slab: core.driverAllocations, begin: 0, bytes }, request)
+}
+
 describe("ArenaCore", () => {
   it("leases no byte twice, loses none, and merges what is free, whatever is done to it", () => {
     const property = fc.property(anyOptions, fc.array(anyStep, { size: "+2", maxLength: 200 }), (options, steps) => {
@@ -100,5 +105,46 @@ describe("ArenaCore", () => {
       assert.strictEqual(world.core.managedBytes, 0)
     })
     fc.assert(property, { numRuns: runs(2000) })
+  })
+
+  it("finds a chunk that fits behind many of its class that do not, where the limit has no room for another slab", () => {
+    const core = coreOf({ maxBytes: 2 ** 20, slabBytes: 2 ** 20 })
+    // Chunks of 64 and 65 units are one class. The one of 65 comes into the index first, and is looked at last.
+    const sizes = [65, ...Array.from({ length: 20 }, () => 64)]
+    const first = slab(core, 2 ** 20, 16)
+    const leases = sizes.map((units) => {
+      const lease = core.acquireOwn("storage", 2 ** 20, units * unit)!
+      core.acquireOwn("storage", 2 ** 20, unit)
+      return lease
+    })
+    const rest = core.acquireOwn("storage", 2 ** 20, core.largestHeld)
+    for (const lease of leases) core.release(lease)
+    assert.isDefined(rest)
+    assert.strictEqual(core.acquireOwn("storage", 2 ** 20, 65 * unit)?.capacity, 65 * unit)
+    core.release(first)
+  })
+
+  it("gives no part beside leases while more is managed than a lowered limit allows", () => {
+    const core = coreOf({ slabBytes: 4096 })
+    const [one, two] = [slab(core, 4096, 100), slab(core, 4096, 4096)]
+    core.setMaxBytes(5000)
+    assert.isUndefined(core.acquireOwn("storage", 4096, 100))
+    assert.isUndefined(core.acquireBeside("storage", 100))
+    core.freed(core.release(two)!)
+    assert.strictEqual(core.acquireOwn("storage", 4096, 100)?.capacity, 112)
+    core.release(one)
+  })
+
+  it("counts what is requested of memory that it does not split", () => {
+    const core = coreOf({ splits: (family) => family === "storage" })
+    core.addPending(4096)
+    const whole = core.addActive("staging", 4096, { slab: 0, begin: 0, bytes: 4096 }, 1000)
+    assert.deepStrictEqual([core.activeBytes, core.paddingBytes], [1000, 3096])
+    core.release(whole)
+    assert.deepStrictEqual([core.activeBytes, core.heldBytes], [0, 4096])
+    const again = core.acquireOwn("staging", 4096, 2000)!
+    assert.strictEqual(core.activeBytes, 2000)
+    core.release(again)
+    assert.strictEqual(core.activeBytes, 0)
   })
 })

@@ -12,11 +12,12 @@
 import { floorLog2, maxBytes as largestByteCount, powerOfTwo } from "../../data/PowersOfTwo.ts"
 import type { OutgrownOptions } from "../Outgrown.ts"
 import { notActive, type PoolBlock } from "../PoolBlock.ts"
-import { type BlockCore, PoolCore, type Slabs } from "../PoolCore.ts"
+import type { BlockCore, Slabs } from "../PoolCore.ts"
 import type { PoolCoreOptions } from "../PoolCoreOptions.ts"
 import { type PoolStats, snapshotOf } from "../PoolStats.ts"
 import { Arena, Chunk, Slab } from "./Chunk.ts"
 import { mostUnits } from "./ChunkIndex.ts"
+import { SlabCore } from "./SlabCore.ts"
 import { SpareSlabs } from "./SpareSlabs.ts"
 
 /** Requests below this share of a slab are small. */
@@ -75,7 +76,7 @@ export interface ArenaCoreOptions<A, F = number> extends PoolCoreOptions {
  * @category models
  * @since 0.1.0
  */
-export class ArenaCore<A, F = number> implements BlockCore<A, F> {
+export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCore<A, F> {
   activeBlocks = 0
   activeBytes = 0
   peakActiveBytes = 0
@@ -89,8 +90,6 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   /** A slab for each request that is no larger. */
   readonly slabs: Slabs
 
-  /** Keeps the slabs: active ones have leases, held ones have none. Blocks of families that are not split are its own. */
-  readonly #slabs: PoolCore<A, F>
   readonly #part: ArenaCoreOptions<A, F>["part"]
   readonly #splits: (family: F) => boolean
   readonly #arenas = new Map<F, Arena<A, F>>()
@@ -108,8 +107,8 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   #slabBytes = 0
 
   constructor(options: ArenaCoreOptions<A, F>) {
+    super(options)
     const { outgrown } = options
-    this.#slabs = new PoolCore({ ...options, outgrown: undefined })
     this.#outgrown = outgrown && new SpareSlabs(outgrown)
     this.unit = options.unit
     const blockSize = (request: number): number => Math.max(this.#slabBytes, request)
@@ -122,25 +121,11 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   }
 
   get heldBlocks(): number {
-    return this.#slabs.heldBlocks + this.#freeChunks
-  }
-
-  /** Slabs, and blocks that are not split. */
-  get managedBlocks(): number {
-    return this.#slabs.managedBlocks
-  }
-
-  get peakManagedBlocks(): number {
-    return this.#slabs.peakManagedBlocks
+    return this.core.heldBlocks + this.#freeChunks
   }
 
   get heldBytes(): number {
-    return this.#slabs.heldBytes + this.#freeBytes
-  }
-
-  /** Bytes of slabs without leases: those that an eviction can free. */
-  get evictableBytes(): number {
-    return this.#slabs.heldBytes
+    return this.core.heldBytes + this.#freeBytes
   }
 
   /** Free bytes of slabs with leases: held ones that no eviction can free. */
@@ -148,51 +133,9 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return this.#freeBytes
   }
 
-  get managedBytes(): number {
-    return this.#slabs.managedBytes
-  }
-
-  get pendingBytes(): number {
-    return this.#slabs.pendingBytes
-  }
-
-  get peakManagedBytes(): number {
-    return this.#slabs.peakManagedBytes
-  }
-
   /** 0: a chunk fits its request. */
   get borrows(): number {
     return 0
-  }
-
-  get misses(): number {
-    return this.#slabs.misses
-  }
-
-  /** Slabs that the driver made. */
-  get driverAllocations(): number {
-    return this.#slabs.driverAllocations
-  }
-
-  /** Slabs that the driver got back. */
-  get driverFrees(): number {
-    return this.#slabs.driverFrees
-  }
-
-  get outer(): { readonly leftBytes: number } | undefined {
-    return this.#slabs.outer
-  }
-
-  set outer(outer: { readonly leftBytes: number } | undefined) {
-    this.#slabs.outer = outer
-  }
-
-  get maxBytes(): number {
-    return this.#slabs.maxBytes
-  }
-
-  get maxHeldBytes(): number {
-    return this.#slabs.maxHeldBytes
   }
 
   /** The bytes of leased chunks that were not requested; those of slabs whose memory may not exist, too. */
@@ -211,44 +154,20 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     return { mostLeasedBytes: Math.max(mostLeasedBytes, this.peakActiveBytes), missedBytes }
   }
 
-  get excessHeld(): boolean {
-    return this.#slabs.excessHeld
-  }
-
   get releases(): number {
     return this.hits + this.misses - this.activeBlocks
   }
 
-  get isOverLimit(): boolean {
-    return this.#slabs.isOverLimit
-  }
-
-  get holding(): boolean {
-    return this.#slabs.holding
-  }
-
   /** The bytes of the largest free chunk, or of a held slab. */
   get largestHeld(): number {
-    let largest = this.#slabs.largestHeld
+    let largest = this.core.largestHeld
     for (const arena of this.#arenas.values()) largest = Math.max(largest, arena.largest)
     return largest
   }
 
-  stopHolding(): void {
-    this.#slabs.stopHolding()
-  }
-
-  resumeHolding(): void {
-    this.#slabs.resumeHolding()
-  }
-
   setMaxBytes(bytes: number): void {
-    this.#slabs.setMaxBytes(bytes)
+    this.core.setMaxBytes(bytes)
     this.#resize()
-  }
-
-  setMaxHeldBytes(bytes: number): void {
-    this.#slabs.setMaxHeldBytes(bytes)
   }
 
   acquire(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
@@ -262,7 +181,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
     const arena = this.#arenaOf(family)
     return arena === undefined
-      ? this.#counted(this.#slabs.acquireOwn(family, blockSize, request))
+      ? this.#counted(this.core.acquireOwn(family, blockSize, request))
       : this.#acquirePart(arena, request, blockSize)
   }
 
@@ -279,7 +198,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     if (borrowLimit <= blockSize) return undefined
     const arena = this.#arenaOf(family)
     return arena === undefined
-      ? this.#counted(this.#slabs.borrow(family, blockSize, request, borrowLimit))
+      ? this.#counted(this.core.borrow(family, blockSize, request, borrowLimit))
       : this.#acquirePart(arena, request, borrowLimit)
   }
 
@@ -298,7 +217,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   ): PoolBlock<A, F> | undefined {
     const arena = this.#arenaOf(family)
     if (arena === undefined) {
-      return this.#counted(this.#slabs.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among))
+      return this.#counted(this.core.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among))
     }
     const units = this.#unitsOf(request)
     const least = units * this.unit
@@ -312,13 +231,13 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
       )
       : undefined
     return chunk === undefined
-      ? this.#leaseSlab(this.#slabs.acquireAccepted(family, least, least, most, accepts, among), request)
+      ? this.#leaseSlab(this.core.acquireAccepted(family, least, least, most, accepts, among), request)
       : this.#leaseFree(chunk, units, request)
   }
 
   /** Slabs without leases, and free chunks of the others. */
   *held(): Generator<PoolBlock<A, F>, void> {
-    yield* this.#slabs.held()
+    yield* this.core.held()
     for (const arena of this.#arenas.values()) {
       for (const chunk of arena.all()) {
         chunk.value = this.#valueOf(chunk, chunk.units)
@@ -327,22 +246,9 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     }
   }
 
-  /** Makes the bytes of a slab pending. */
-  addPending(bytes: number): boolean {
-    return this.#slabs.addPending(bytes)
-  }
-
-  removePending(bytes: number): void {
-    this.#slabs.removePending(bytes)
-  }
-
-  deficit(bytes: number): number {
-    return this.#slabs.deficit(bytes)
-  }
-
   /** A miss: turns pending bytes into a slab, and leases a part of it. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    const block = this.#slabs.addActive(
+    const block = this.core.addActive(
       family,
       blockSize,
       value,
@@ -365,7 +271,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     value: A,
     parts: ReadonlyArray<{ readonly begin: number; readonly bytes: number; readonly request: number }>
   ): ReadonlyArray<PoolBlock<A, F>> {
-    const slab = this.#makeSlab(family, this.#slabs.addActive(family, blockSize, value, blockSize))
+    const slab = this.#makeSlab(family, this.core.addActive(family, blockSize, value, blockSize))
     if (slab === undefined || parts.some(({ begin, bytes }) => begin % this.unit !== 0 || bytes % this.unit !== 0)) {
       throw new RangeError(`a slab of ${blockSize} B has no such parts`)
     }
@@ -400,41 +306,37 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
   }
 
   addActiveUnbinned(capacity: number, value: A, request: number): PoolBlock<A, F> {
-    const block = this.#slabs.addActiveUnbinned(capacity, value, request)
+    const block = this.core.addActiveUnbinned(capacity, value, request)
     this.#activate(request)
     return block
   }
 
   addHeld(family: F, blockSize: number, value: A): PoolBlock<A, F> {
-    const block = this.#slabs.addHeld(family, blockSize, value)
+    const block = this.core.addHeld(family, blockSize, value)
     if (block.state === "held") this.#makeSlab(family, block)
     return block
-  }
-
-  addDetached(capacity: number, value: A): PoolBlock<A, F> {
-    return this.#slabs.addDetached(capacity, value)
   }
 
   /** Ends a lease. Returns the block that the caller must free now: its slab, if no lease is left and it is not kept. */
   release(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
     this.#deactivate(block)
-    if (!(block instanceof Chunk)) return this.#slabs.release(block)
+    if (!(block instanceof Chunk)) return this.core.release(block)
     const chunk: Chunk<A, F> = block
     const { slab } = chunk
     slab.leases--
-    if (slab.distrusted) return slab.leases === 0 ? this.#slabs.discard(slab.block) : undefined
+    if (slab.distrusted) return slab.leases === 0 ? this.core.discard(slab.block) : undefined
     if (slab.leases > 0) {
       this.#addFree(this.#merge(chunk))
       return undefined
     }
     slab.chunk = this.#close(chunk)
-    return this.#slabs.release(slab.block)
+    return this.core.release(slab.block)
   }
 
   /** Ends a lease whose memory must not be reused: its slab gives no more leases, and is freed with its last one. */
   discard(block: PoolBlock<A, F>): PoolBlock<A, F> | undefined {
     this.#deactivate(block)
-    if (!(block instanceof Chunk)) return this.#slabs.discard(block)
+    if (!(block instanceof Chunk)) return this.core.discard(block)
     const chunk: Chunk<A, F> = block
     const { slab } = chunk
     slab.leases--
@@ -446,23 +348,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
         one.state = "detached"
       }
     }
-    return slab.leases === 0 ? this.#slabs.discard(slab.block) : undefined
-  }
-
-  evictNext(missing?: number): PoolBlock<A, F> | undefined {
-    return this.#slabs.evictNext(missing)
-  }
-
-  evictOldest(): PoolBlock<A, F> | undefined {
-    return this.#slabs.evictOldest()
-  }
-
-  tick(steps = 1): void {
-    this.#slabs.tick(steps)
-  }
-
-  evictIdle(): PoolBlock<A, F> | undefined {
-    return this.#slabs.evictIdle()
+    return slab.leases === 0 ? this.core.discard(slab.block) : undefined
   }
 
   /** Before a slab of `size` bytes is made, which are pending: detaches slabs without leases beyond what the program needs. */
@@ -472,31 +358,15 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     outgrown.missedAfter(this.hits + this.misses, family, size, most)
     const allowed = outgrown.mostManaged(this.peakActiveBytes)
     while (this.managedBytes + this.pendingBytes > allowed) {
-      const block = this.#slabs.evictNext()
+      const block = this.core.evictNext()
       if (block === undefined) return
       outgrown.freed(block.bin!.family, block.capacity)
       yield block
     }
   }
 
-  trim(target: number): Generator<PoolBlock<A, F>, void> {
-    return this.#slabs.trim(target)
-  }
-
-  evictAll(): Generator<PoolBlock<A, F>, void> {
-    return this.#slabs.evictAll()
-  }
-
-  evictFamilies(isMeant: (family: F) => boolean): Generator<PoolBlock<A, F>, void> {
-    return this.#slabs.evictFamilies(isMeant)
-  }
-
-  evictWhich(isMeant: (value: A) => boolean): Generator<PoolBlock<A, F>, void> {
-    return this.#slabs.evictWhich(isMeant)
-  }
-
   freed(block: PoolBlock<A, F>): void {
-    this.#slabs.freed(block)
+    this.core.freed(block)
     this.#resize()
   }
 
@@ -557,7 +427,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
     const shares = most > least && this.#mayShare(units)
     const chunk = shares ? arena.find(units, this.#isSmall(units)) : undefined
     if (chunk !== undefined) return this.#leaseFree(chunk, units, request)
-    const slab = this.#slabs.acquire(arena.family, least, least, most)
+    const slab = this.core.acquire(arena.family, least, least, most)
     if (slab !== undefined || !shares || this.deficit(least) === 0) return this.#leaseSlab(slab, request)
     // The driver is not asked for more, so all chunks that may fit are looked at.
     const last = arena.find(units, this.#isSmall(units), Infinity)
@@ -566,7 +436,7 @@ export class ArenaCore<A, F = number> implements BlockCore<A, F> {
 
   /** Whether a request may take a part beside leases: not above a lowered limit, since that would keep the slab. */
   #mayShare(units: number): boolean {
-    return units <= mostUnits && !this.#slabs.isOverLimit
+    return units <= mostUnits && !this.core.isOverLimit
   }
 
   #leaseFree(chunk: Chunk<A, F>, units: number, request: number): Chunk<A, F> {
