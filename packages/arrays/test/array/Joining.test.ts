@@ -2,6 +2,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as BufferUsage from "effect-gpu-pool/BufferUsage"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
@@ -144,6 +145,75 @@ const laws = (gpu: GpuLayer): void => {
         })))
         deepStrictEqual(yield* DeviceArray.toNested(value), [2, 4, 6, 1, 2, 3, 3, 5, 7])
         strictEqual(leases, 1)
+      }))
+
+    it.effect("copies long runs without a kernel, from any offset", () =>
+      Effect.gen(function*() {
+        const wide = yield* DeviceArray.arange(3 * 5000, { dtype: "i32" })
+        const x = yield* DeviceArray.reshape(wide, [3, 5000])
+        const [a, b, c] = yield* DeviceArray.split(x, [1100, 3000], { axis: 1 })
+        const parts = [
+          c!,
+          a!,
+          yield* DeviceArray.arange(3 * 1024, { dtype: "i32" }).pipe(
+            Effect.flatMap(DeviceArray.reshape([3, 1024]))
+          )
+        ]
+        const { kernels, value } = yield* costOf(DeviceArray.concatenate(parts, { axis: 1 }))
+        const rows = [0, 1, 2].map((row) => [
+          ...Array.from({ length: 2000 }, (_, at) => 5000 * row + 3000 + at),
+          ...Array.from({ length: 1100 }, (_, at) => 5000 * row + at),
+          ...Array.from({ length: 1024 }, (_, at) => 1024 * row + at)
+        ])
+        deepStrictEqual(yield* DeviceArray.toNested(value), rows)
+        strictEqual(kernels, 0)
+        const stacked = yield* costOf(DeviceArray.stack([wide, wide]))
+        strictEqual(stacked.kernels, 0)
+        deepStrictEqual(
+          yield* DeviceArray.toHost(yield* DeviceArray.slice(stacked.value, [1])),
+          yield* DeviceArray.toHost(wide)
+        )
+        // Rows whose order is another one, and rows that are the same one, need a kernel.
+        const turned = yield* DeviceArray.flip(x, 0)
+        const first = yield* DeviceArray.slice(b!, [0])
+        const repeated = yield* DeviceArray.broadcastTo(first, [3, 1900])
+        const joined = yield* DeviceArray.concatenate([
+          yield* DeviceArray.slice(turned, [{}, { stop: 1500 }]),
+          repeated
+        ], {
+          axis: 1
+        })
+        deepStrictEqual(
+          yield* DeviceArray.toNested(joined),
+          [2, 1, 0].map((row) => [
+            ...Array.from({ length: 1500 }, (_, at) => 5000 * row + at),
+            ...Array.from({ length: 1900 }, (_, at) => 1100 + at)
+          ])
+        )
+      }))
+
+    it.effect("stores by a kernel what the device does not copy", () =>
+      Effect.gen(function*() {
+        const { info } = yield* CommandQueue.CommandQueue
+        const lease = yield* BufferPool.allocate(16, { usage: BufferUsage.storage | BufferUsage.copyDst })
+        yield* CommandQueue.write(lease, Float32Array.of(1, 2, 3, 4))
+        const x = yield* DeviceArray.fromLease(lease, { shape: [4], dtype: "f32" })
+        const { kernels, value } = yield* costOf(DeviceArray.concatenate([x, x]))
+        deepStrictEqual(yield* DeviceArray.toNested(value), [1, 2, 3, 4, 1, 2, 3, 4])
+        strictEqual(kernels, 2)
+        if (!info.dtypes.has("f16")) return
+        const odd = yield* DeviceArray.fromHost([1, 2, 3], { dtype: "f16" })
+        deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.concatenate([odd, odd, odd])), [
+          1,
+          2,
+          3,
+          1,
+          2,
+          3,
+          1,
+          2,
+          3
+        ])
       }))
 
     it.effect("promotes, and broadcasts nothing", () =>

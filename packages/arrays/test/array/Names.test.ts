@@ -123,7 +123,7 @@ const named = /@see numpy\.(\w+)\n(?: \*[^\n]*\n)*? \*\/\nexport const (\w+)/g
 const others: ReadonlyMap<string, string> = new Map([["countOneBits", "bitwise_count"]])
 
 describe("a function that follows one of NumPy's", () => {
-  const found = globSync(join(import.meta.dirname, "../../src/array/*.ts")).flatMap((file) =>
+  const found = globSync(join(import.meta.dirname, "../../src/array/**/*.ts")).flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(named)].map(([, numpy, name]) => ({ numpy: numpy!, name: name! }))
   )
 

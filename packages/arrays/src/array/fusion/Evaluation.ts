@@ -7,7 +7,6 @@ import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { byteSize, type DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import type { Kernel } from "effect-gpu-pool/Kernel"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Context from "effect/Context"
@@ -21,7 +20,7 @@ import * as Shape from "../layout/Shape.ts"
 import * as Cuts from "./Cuts.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
-import { Structures } from "./Structures.ts"
+import * as PlanKernels from "./PlanKernels.ts"
 import * as Writes from "./Writes.ts"
 
 /**
@@ -213,24 +212,18 @@ const allocate = (
   return home === services.scope ? lease : Scope.provide(lease, home)
 }
 
-const kernels = new Structures<Kernel>(1024)
+const evaluation = {}
 
 /** The kernel that computes the results of a plan. */
-const kernelOf = (plan: Plan.Plan): Kernel => {
-  const slot = kernels.slot(kernels, plan)
-  return slot.value ??= generate(plan)
-}
-
-const generate = (plan: Plan.Plan): Kernel => {
-  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
+const kernelOf = PlanKernels.make(1024, ({ args, expressions, name }) => {
   const names = expressions.map((_, index) => PlanExpressions.resultName(index))
   const outputs = expressions.map(({ type }, index) => VectorArg(type, names[index]!, { access: "write" }))
   return GeneratedElementwise.generate({
-    name: `array_${PlanExpressions.nameOf(plan)}`,
+    name,
     args: [...args, ...outputs],
     outputs: Object.fromEntries(expressions.map((expression, index) => [names[index]!, expression]))
   })
-}
+})
 
 const fill = (
   plan: Plan.Plan,
@@ -244,7 +237,7 @@ const fill = (
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
-    Writes.problem(plan) ?? queue.dispatch(kernelOf(plan), args, size),
+    Writes.problem(plan) ?? queue.dispatch(kernelOf(plan, evaluation), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
 }

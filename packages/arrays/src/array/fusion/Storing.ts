@@ -7,17 +7,18 @@ import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Kernel } from "effect-gpu-pool/Kernel"
-import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
 import type { Shape } from "../layout/Shape.ts"
+import { copyRuns, runsOf } from "./Copying.ts"
 import { type ArrayServices, evaluateAll, evaluateCopy } from "./Evaluation.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
-import { Structures } from "./Structures.ts"
+import * as PlanKernels from "./PlanKernels.ts"
 import * as Writes from "./Writes.ts"
 
 const storeOperation: ArrayOperation = { name: "store", build: ([value]) => value! }
@@ -47,6 +48,11 @@ const into = (
 ): Effect.Effect<void, GpuError, ArrayServices> =>
   target.size === 0 ? Effect.void : Effect.withFiber((fiber) => {
     const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
+    const runs = typeof source === "number" ? undefined : runsOf(source, target, queue.info)
+    if (runs !== undefined) {
+      if (overwrites) Writes.note(target.lease!)
+      return copyRuns(queue, source as DeviceArray, target, runs)
+    }
     const { dtype } = target
     const shape = typeof source === "number" ? scalar : source.shape
     const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype]))
@@ -60,7 +66,7 @@ const into = (
     const problem = Writes.problem(plan)
     if (problem !== undefined) return problem
     if (overwrites) Writes.note(target.lease!)
-    return queue.dispatch(kernelOf(plan), PlanExpressions.argumentsOf(plan, "stored"), target.size)
+    return queue.dispatch(kernelOf(plan, plain), PlanExpressions.argumentsOf(plan, "stored"), target.size)
   })
 
 /** Stores a copy, which is released as soon as the kernel is recorded. */
@@ -88,35 +94,24 @@ const overwritesOperands = (plan: Plan.Plan): boolean => {
   )
 }
 
-const kernels = new Structures<Kernel>(1024)
+const plain = {}
 
-const kernelOf = (plan: Plan.Plan): Kernel => {
-  const slot = kernels.slot(kernels, plan)
-  return slot.value ??= generate(plan)
-}
-
-const generate = (plan: Plan.Plan): Kernel => {
-  const { args, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
-  const [value, place] = expressions as readonly [Expr.Expr<DType>, Expr.Expr<DType>]
-  return storing(PlanExpressions.nameOf(plan), args, value, place)
-}
+const kernelOf = PlanKernels.make(1024, (planned) => storing(planned))
 
 /**
- * The kernel that stores a value where an array with memory has an element, or at an index that is computed from the index of
- * that element.
+ * The kernel that stores the first result of a plan where the second one, an array with memory, has an element, or at an index
+ * that is computed from the index of that element.
  */
 export const storing = (
-  name: string,
-  args: ReadonlyArray<NumericArgument>,
-  value: Expr.Expr<DType>,
-  { node }: Expr.Expr<DType>,
+  { args, expressions, name }: PlanKernels.Planned,
   placeOf?: (index: Expr.Expr<"u32">) => Expr.Expr<"u32">
 ): Kernel => {
-  const { at, vector } = node as Extract<Expr.Expr["node"], { readonly _tag: "Element" }>
+  const [value, element] = expressions as readonly [Expr.Expr<DType>, Expr.Expr<DType>]
+  const { at, vector } = element.node as Extract<Expr.Expr["node"], { readonly _tag: "Element" }>
   const own = at._tag === "Own" ? undefined : at.index
   const place = placeOf === undefined ? own : placeOf(own ?? Expr.index)
   return GeneratedElementwise.generate({
-    name: `array_${name}`,
+    name,
     args: args.map((arg) =>
       arg._tag === "VectorArg" && arg.name === vector ? VectorArg(arg.dtype, vector, { access: "readwrite" }) : arg
     ),

@@ -7,7 +7,6 @@
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg } from "effect-gpu-pool/KernelArgument"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,11 +17,12 @@ import { type ArrayServices, evaluateAll, evaluateCopy } from "../fusion/Evaluat
 import * as Indexing from "../fusion/Indexing.ts"
 import * as Plan from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
+import * as PlanKernels from "../fusion/PlanKernels.ts"
 import { storing } from "../fusion/Storing.ts"
-import { Structures } from "../fusion/Structures.ts"
 import * as Writes from "../fusion/Writes.ts"
 import * as Layout from "../layout/Layout.ts"
 import type * as Shape from "../layout/Shape.ts"
+import { Memo } from "../Memo.ts"
 import { type DeviceIndices, shapeAt } from "./Extent.ts"
 import type { Mode } from "./HostIndices.ts"
 import { inside } from "./TakeKernel.ts"
@@ -74,7 +74,11 @@ export const scatter = (given: Scattering): Effect.Effect<void, GpuError, ArrayS
       if (of > 0) args[extentName(of)] = views.lengths[of]!
       args[strideName(of)] = views.strides[of]! >>> 0
     }
-    return dispatch(kernelOf(plan, indices.dtype, mode, views.lengths.length), args, views.target.size)
+    return dispatch(
+      kernelOf(plan, purposeOf({ dtype: indices.dtype, mode, axes: views.lengths.length })),
+      args,
+      views.target.size
+    )
   })
 
 const extentName = (axis: number): string => `extent${axis}`
@@ -119,31 +123,26 @@ const readsTarget = ({ leaves, results, steps, vectors }: Plan.Plan): boolean =>
   return leaves.some(({ vector }, leaf) => leaf !== target.leaf && vectors[vector]!.lease === lease)
 }
 
-const kernels = new Structures<Kernel>(256)
-
-/** Keys of kernels, one for each mode and number of axes. */
-const purposes = new Map<string, object>()
-
-const kernelOf = (plan: Plan.Plan, dtype: "i32" | "u32", mode: Mode, axes: number): Kernel => {
-  const key = `${mode} ${axes}`
-  let purpose = purposes.get(key)
-  if (purpose === undefined) purposes.set(key, purpose = {})
-  const slot = kernels.slot(purpose, plan)
-  return slot.value ??= generate(plan, dtype, mode, axes)
+/** How positions become indices. */
+interface Purpose {
+  readonly dtype: "i32" | "u32"
+  readonly mode: Mode
+  /** The number of axes over which positions count. */
+  readonly axes: number
 }
 
-const generate = (plan: Plan.Plan, dtype: "i32" | "u32", mode: Mode, axes: number): Kernel => {
-  const { args: planned, expressions } = PlanExpressions.generate(plan, PlanExpressions.inOrder, "stored")
-  const [value, origin, index] = expressions as readonly [
-    Expr.Expr<DType>,
-    Expr.Expr<DType>,
-    Expr.Expr<"i32" | "u32">
-  ]
-  const args: Array<NumericArgument> = [...planned]
+const purposes = new Memo<Purpose>(256)
+
+const purposeOf = (purpose: Purpose): Purpose =>
+  purposes.get(`${purpose.dtype} ${purpose.mode} ${purpose.axes}`, () => purpose)
+
+const kernelOf = PlanKernels.make(256, (planned, { axes, dtype, mode }: Purpose) => {
+  const args: Array<NumericArgument> = [...planned.args]
   const scalarOf = <D extends DType>(of: D, name: string): Expr.Expr<D> => {
     args.push(ScalarArg(of, name))
     return Expression.scalar(of, name)
   }
+  const index = planned.expressions[2] as Expr.Expr<"i32" | "u32">
   const position = inside(index, scalarOf(dtype, "extent"), mode)
   const coordinates = Indexing.coordinates(
     position,
@@ -151,6 +150,5 @@ const generate = (plan: Plan.Plan, dtype: "i32" | "u32", mode: Mode, axes: numbe
     Array.from({ length: axes }, (_, axis) => axis === 0 ? position : scalarOf("u32", extentName(axis)))
   )
   const strides = coordinates.map((_, axis) => scalarOf("u32", strideName(axis)))
-  const name = PlanExpressions.nameOf(plan)
-  return storing(name, args, value, origin, (first) => Indexing.stridedIndex(first, coordinates, strides))
-}
+  return storing({ ...planned, args }, (first) => Indexing.stridedIndex(first, coordinates, strides))
+})
