@@ -11,7 +11,7 @@ export interface Rows {
   readonly slicePitch: number
 }
 
-export type Element = "f32" | "i32" | "u32" | "f16" | "f64"
+export type Element = "f32" | "i32" | "u32" | "f16" | "f64" | "i8" | "u8" | "i16" | "u16" | "i64" | "u64" | "bool"
 
 /** A vector of a kernel, which its body sees as a typed array. */
 export interface Vector {

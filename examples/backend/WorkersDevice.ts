@@ -15,8 +15,6 @@ import { WorkersBuffer } from "./WorkersBuffer.ts"
 
 const GiB = 2 ** 30
 
-const dtypes: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
-
 const describe = (threads: number, language: Language.Language): DeviceInfo.DeviceInfo => ({
   backend,
   // Floats are JavaScript's, and kernels need no compiler. Threads can share only memory that was created as shared.
@@ -37,7 +35,7 @@ const describe = (threads: number, language: Language.Language): DeviceInfo.Devi
     maxWorkgroupSize: 256,
     maxVectorArguments: 16
   },
-  dtypes: new Set(dtypes.filter(DType.hostSupports))
+  dtypes: new Set(DType.all.filter(DType.hostSupports))
 })
 
 type Service = DeviceContext.DeviceContext["Service"]

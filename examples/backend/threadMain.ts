@@ -7,24 +7,34 @@ import type { Answer, Element, Rows, Task, Vector } from "./Task.ts"
 
 type Body = (from: number, to: number, args: Readonly<Record<string, unknown>>) => void
 
-type TypedArray = new(memory: SharedArrayBuffer, offset: number, length: number) => ArrayBufferView
+interface TypedArray {
+  readonly BYTES_PER_ELEMENT: number
+  new(memory: SharedArrayBuffer, offset: number, length: number): ArrayBufferView
+}
 
 const typedArrays: Readonly<Record<Element, TypedArray>> = {
   f32: Float32Array,
   i32: Int32Array,
   u32: Uint32Array,
   f64: Float64Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  bool: Uint8Array,
   // `Float16Array` is newer than the types of this program.
   f16: (globalThis as unknown as { readonly Float16Array: TypedArray }).Float16Array
 }
 
-const elementBytes: Readonly<Record<Element, number>> = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
-
 const bodies = new Map<number, Body>()
 
 /** Whole elements only: a buffer may end in the middle of one. */
-const view = ({ bytes, element, memory, offset }: Vector): ArrayBufferView =>
-  new typedArrays[element](memory, offset, Math.floor(bytes / elementBytes[element]))
+const view = ({ bytes, element, memory, offset }: Vector): ArrayBufferView => {
+  const Elements = typedArrays[element]
+  return new Elements(memory, offset, Math.floor(bytes / Elements.BYTES_PER_ELEMENT))
+}
 
 const copy = ([bytes, rows, slices]: readonly [number, number, number], from: Rows, to: Rows): void => {
   for (let slice = 0; slice < slices; slice++) {

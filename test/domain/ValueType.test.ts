@@ -17,7 +17,7 @@ const written = (carrier: ValueType.Carrier, value: ValueType.HeldValue, littleE
 }
 
 describe("ValueType", () => {
-  it("names numbers and short vectors of them, and nothing else", () => {
+  it("names numbers, short vectors of them and bool, and nothing else", () => {
     for (const element of [...integers, ...floats]) {
       assert.deepStrictEqual(ValueType.partsOf(element), { element, length: 1 })
       for (const length of lengths) {
@@ -26,6 +26,7 @@ describe("ValueType", () => {
         assert.deepStrictEqual(ValueType.partsOf(type), { element, length })
       }
     }
+    assert.deepStrictEqual(ValueType.partsOf("bool"), { element: "bool", length: 1 })
     const others = [
       "vec5<f32>",
       "vec1<f32>",
@@ -33,7 +34,6 @@ describe("ValueType", () => {
       "vec3f",
       "float3",
       "vec2<bool>",
-      "bool",
       "toString",
       "",
       undefined
@@ -41,6 +41,17 @@ describe("ValueType", () => {
     for (const other of [...others, null, 3, {}, ["f32"], Symbol("f32")]) {
       assert.isFalse(ValueType.isValueType(other), formatted(other))
     }
+  })
+
+  it("holds true and false as bool, passed as 1 and 0", () => {
+    for (const value of [true, false]) {
+      assert.isTrue(ValueType.holds("bool", value))
+      assert.strictEqual(ValueType.rounded("bool", value), value)
+      assert.deepStrictEqual(written("u32", value).slice(0, 5), [value ? 1 : 0, 0, 0, 0, 0])
+    }
+    for (const other of [0, 1, 0n, "true", null, undefined]) assert.isFalse(ValueType.holds("bool", other))
+    assert.isFalse(ValueType.holds("u8", true))
+    assert.strictEqual(ValueType.wanted("bool"), "true or false")
   })
 
   it("holds exactly the integers that have so many bits, as the kind of number that the type is", () => {

@@ -10,15 +10,40 @@ import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import { allocate, onDevice, read, reasonOf, setCode } from "../support/openClDevice.ts"
 import { describeWith } from "../support/required.ts"
-import { answering } from "../support/watchedOpenCl.ts"
+import { answering, type Bends } from "../support/watchedOpenCl.ts"
 
 const CL_DEVICE_EXTENSIONS = 0x1030
 const CL_DEVICE_MAX_PARAMETER_SIZE = 0x1017
 
+const CL_DEVICE_PROFILE = 0x102e
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 
+const sum = (a: number | bigint | boolean, b: number) => typeof a === "bigint" ? a + BigInt(b) : Number(a) + b
+
+/** A device of the embedded profile. */
+const embedded = (extensions: string): Bends => (api) => ({
+  clGetDeviceInfo: answering(
+    answering(api.clGetDeviceInfo, CL_DEVICE_PROFILE, "EMBEDDED_PROFILE"),
+    CL_DEVICE_EXTENSIONS,
+    extensions
+  )
+})
+
 describeWith(["opencl"], "OpenCL kernels", () => {
-  const scalars = { f16: 0.5, f32: 0.5, f64: 2 ** -40, i32: -2147483648, u32: 4294967280 }
+  const scalars: { readonly [D in DType.DType]: number | bigint | boolean } = {
+    f16: 0.5,
+    f32: 0.5,
+    f64: 2 ** -40,
+    i32: -2147483648,
+    u32: 4294967280,
+    i8: -128,
+    u8: 240,
+    i16: -32768,
+    u16: 65520,
+    i64: -(2n ** 63n),
+    u64: 2n ** 64n - 16n,
+    bool: true
+  }
 
   it.effect("gets vectors, lengths, offsets and scalars of every type that the device has", () =>
     onDevice(() =>
@@ -39,12 +64,14 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
           })
           const elements = (count: number) =>
             DType.viewUnsafe(dtype, new ArrayBuffer(count * DType.byteSize(dtype)), 0, count)
+          const isLong = dtype === "i64" || dtype === "u64"
+          const asElement = (value: number) => isLong ? BigInt(value) : dtype === "bool" ? value % 2 : value
           const input = elements(10)
-          for (let i = 0; i < 10; i++) input[i] = i
+          for (let i = 0; i < 10; i++) input[i] = asElement(i)
           const expected = elements(7)
-          for (let i = 0; i < 7; i++) expected[i] = scalars[dtype] + 3 + i
+          for (let i = 0; i < 7; i++) expected[i] = sum(scalars[dtype], dtype === "bool" ? (3 + i) % 2 : 3 + i)
           // A byte more than whole elements: it is not part of the length.
-          const x = yield* allocate(input.byteLength + 1)
+          const x = yield* allocate(input.byteLength + (DType.byteSize(dtype) > 1 ? 1 : 0))
           const [y, facts] = [yield* allocate(expected.byteLength), yield* allocate(16)]
           yield* CommandQueue.write(x, input)
           yield* CommandQueue.dispatch(kernel, { a: scalars[dtype], x: { buffer: x, offset: 3 }, y, facts }, 7)
@@ -301,6 +328,19 @@ if (i == 0) { facts[0] = x_length; facts[1] = y_length; facts[2] = x_offset; fac
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_MAX_PARAMETER_SIZE, 32764n)
       })
     ))
+
+  it.effect("has 64-bit integers in the embedded profile only by its extension", () => {
+    const kernel = Kernel.make({ name: "k", args: [VectorArg("i64", "x")], body: { opencl: "x[i] = 1;" } })
+    const get = Effect.flatMap(KernelCache.KernelCache, (cache) => cache.get(kernel))
+    return Effect.gen(function*() {
+      const refused = Effect.map(Effect.flip(get), ({ message, reason }) => {
+        strictEqual(reason._tag, "Unsupported")
+        assert.include(message, "It needs cles_khr_int64, which the device lacks: use i32 or u32")
+      })
+      yield* onDevice(() => refused, embedded(""))
+      yield* onDevice(() => Effect.asVoid(get), embedded("cles_khr_int64"))
+    })
+  })
 
   it.effect("has halves and doubles only where the device has, and says which extension they need", () =>
     onDevice(

@@ -176,10 +176,10 @@ const most = [
   { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.2, whole: 46.6 },
   { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.0, whole: 60.8 },
   { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.6, whole: 59.7 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.4, whole: 107.9 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.5, whole: 107.3 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 72.2, whole: 114.7 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.5, whole: 107.3 }
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.4, whole: 108.2 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.5, whole: 107.6 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 72.2, whole: 115.0 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.5, whole: 107.6 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

@@ -1,17 +1,17 @@
 import { hasHalves } from "./HalfSupport.ts"
 /**
- * Element types of kernels: `f32`, `i32` and `u32` everywhere, `f16` and `f64` where the device has them.
+ * Element types of kernels: `f32`, `i32` and `u32` everywhere, the others where the device has them.
  *
  * @since 0.1.0
  */
 
 /**
- * The name of an element type.
+ * The name of an element type: floats, integers of 8 to 64 bits, and truth values. A `bool` is one byte, 0 or 1.
  *
  * @category models
  * @since 0.1.0
  */
-export type DType = "f32" | "i32" | "u32" | "f16" | "f64"
+export type DType = "f32" | "i32" | "u32" | "f16" | "f64" | "i8" | "u8" | "i16" | "u16" | "i64" | "u64" | "bool"
 
 /**
  * The members of `Float16Array` for programs whose `lib` does not declare it.
@@ -41,7 +41,7 @@ export type Float16Elements = typeof globalThis extends { readonly Float16Array:
   : Halves
 
 /**
- * The typed array that holds elements of a {@link DType} on the host.
+ * The typed array that holds elements of a {@link DType} on the host. Integers of 64 bits are bigints there.
  *
  * @category models
  * @since 0.1.0
@@ -52,9 +52,37 @@ export interface TypedArrayOf {
   readonly u32: Uint32Array<ArrayBuffer>
   readonly f16: Float16Elements
   readonly f64: Float64Array<ArrayBuffer>
+  readonly i8: Int8Array<ArrayBuffer>
+  readonly u8: Uint8Array<ArrayBuffer>
+  readonly i16: Int16Array<ArrayBuffer>
+  readonly u16: Uint16Array<ArrayBuffer>
+  readonly i64: BigInt64Array<ArrayBuffer>
+  readonly u64: BigUint64Array<ArrayBuffer>
+  readonly bool: Uint8Array<ArrayBuffer>
 }
 
-const sizes: { readonly [D in DType]: number } = { f32: 4, i32: 4, u32: 4, f16: 2, f64: 8 }
+const sizes: { readonly [D in DType]: number } = {
+  f32: 4,
+  i32: 4,
+  u32: 4,
+  f16: 2,
+  f64: 8,
+  i8: 1,
+  u8: 1,
+  i16: 2,
+  u16: 2,
+  i64: 8,
+  u64: 8,
+  bool: 1
+}
+
+/**
+ * Every element type.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const all = Object.keys(sizes) as ReadonlyArray<DType>
 
 /**
  * Whether a value names an element type.
@@ -121,13 +149,23 @@ export const hostSupports = (dtype: DType): boolean => dtype !== "f16" || hasHal
  */
 export const f16round = (value: number): number => (rounding() ?? missing())(value)
 
-const views: { readonly [D in DType]: (buffer: ArrayBuffer, byteOffset: number, length: number) => TypedArrayOf[D] } = {
-  f32: (buffer, byteOffset, length) => new Float32Array(buffer, byteOffset, length),
-  i32: (buffer, byteOffset, length) => new Int32Array(buffer, byteOffset, length),
-  u32: (buffer, byteOffset, length) => new Uint32Array(buffer, byteOffset, length),
-  f16: (buffer, byteOffset, length) => new (halfClass() ?? missing())(buffer, byteOffset, length),
-  f64: (buffer, byteOffset, length) => new Float64Array(buffer, byteOffset, length)
+type ViewClass<D extends DType> = new(buffer: ArrayBuffer, byteOffset: number, length: number) => TypedArrayOf[D]
+
+const viewClasses: { readonly [D in Exclude<DType, "f16">]: ViewClass<D> } = {
+  f32: Float32Array,
+  i32: Int32Array,
+  u32: Uint32Array,
+  f64: Float64Array,
+  i8: Int8Array,
+  u8: Uint8Array,
+  i16: Int16Array,
+  u16: Uint16Array,
+  i64: BigInt64Array,
+  u64: BigUint64Array,
+  bool: Uint8Array
 }
+
+const viewClass = (dtype: DType): ViewClass<DType> => dtype === "f16" ? halfClass() ?? missing() : viewClasses[dtype]
 
 /**
  * A typed array of `length` elements over host memory. For `f16` ask {@link hostSupports} first.
@@ -157,7 +195,7 @@ export const viewUnsafe = <D extends DType>(
   if (
     byteOffset % itemSize === 0 && byteOffset + length * itemSize <= buffer.byteLength && byteOffset >= 0 && length >= 0
   ) {
-    return views[dtype](buffer, byteOffset, length)
+    return new (viewClass(dtype))(buffer, byteOffset, length) as TypedArrayOf[D]
   }
   throw new RangeError(
     `${operation}: ${length} elements of ${itemSize} bytes from byteOffset ${byteOffset} do not lie in the buffer's ` +
@@ -166,10 +204,13 @@ export const viewUnsafe = <D extends DType>(
 }
 
 /**
- * One element, whose bytes a fill repeats.
+ * One element, whose bytes a fill repeats. Of 64-bit integers a bigint, or a whole number.
  *
  * @category functions
  * @since 0.1.0
  */
-export const element = <D extends DType>(dtype: D, value: number): TypedArrayOf[D] =>
-  viewUnsafe(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1).fill(value) as TypedArrayOf[D]
+export const element = <D extends DType>(dtype: D, value: number | bigint | boolean): TypedArrayOf[D] => {
+  const view = viewUnsafe<DType>(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1)
+  view.fill((dtype === "i64" || dtype === "u64" ? BigInt(value) : Number(value)) as never)
+  return view as TypedArrayOf[D]
+}

@@ -1,5 +1,5 @@
 /**
- * Types of the values that kernels take by value: numbers of more types than elements have, and short vectors of them.
+ * Types of the values that kernels take by value: numbers, and short vectors of them.
  *
  * The names are those of WGSL, carried on where WGSL has no such type: `i8` is OpenCL C's `char`, `vec3<f32>` its `float3`.
  *
@@ -24,12 +24,12 @@ export type SmallInteger = "i8" | "u8" | "i16" | "u16"
 export type LongInteger = "i64" | "u64"
 
 /**
- * The type of a number.
+ * The type of a number: every element type but `bool`.
  *
  * @category models
  * @since 0.1.0
  */
-export type NumberType = DType | SmallInteger | LongInteger
+export type NumberType = Exclude<DType, "bool">
 
 /**
  * How many numbers a short vector has. WGSL has those of 2, 3 and 4.
@@ -48,13 +48,13 @@ export type VectorLength = 2 | 3 | 4 | 8 | 16
 export type ShortVector<N extends NumberType = NumberType, L extends VectorLength = VectorLength> = `vec${L}<${N}>`
 
 /**
- * What a kernel can take by value: a number, or a short vector of numbers.
+ * What a kernel can take by value: a number, a truth value, or a short vector of numbers.
  *
  * @see pyopencl.cltypes
  * @category models
  * @since 0.1.0
  */
-export type ValueType = NumberType | ShortVector
+export type ValueType = DType | ShortVector
 
 /**
  * A number in JavaScript: a bigint for 64-bit integers.
@@ -65,7 +65,8 @@ export type ValueType = NumberType | ShortVector
 export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : number
 
 /**
- * What a program passes for a value: a number, a bigint, or an array or typed array of as many as the vector has.
+ * What a program passes for a value: a number, a bigint, a boolean, or an array or typed array of as many numbers as the
+ * vector has.
  *
  * **Example** (Values of three types)
  *
@@ -83,10 +84,11 @@ export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : nu
 export type ValueOf<V extends ValueType> = V extends `vec${number}<${infer N extends NumberType}>`
   ? ArrayLike<NumberOf<N>>
   : V extends NumberType ? NumberOf<V>
-  : never
+  : boolean
 
 /**
- * What a host body sees of a value: a number or a bigint that the type holds exactly, or a frozen array of them.
+ * What a host body sees of a value: a number or a bigint that the type holds exactly, a boolean, or a frozen array of
+ * numbers.
  *
  * @category models
  * @since 0.1.0
@@ -94,7 +96,7 @@ export type ValueOf<V extends ValueType> = V extends `vec${number}<${infer N ext
 export type HostValueOf<V extends ValueType> = V extends
   `vec${infer L extends VectorLength}<${infer N extends NumberType}>` ? Lanes<NumberOf<N>>[L]
   : V extends NumberType ? NumberOf<V>
-  : never
+  : boolean
 
 interface Lanes<A> {
   readonly 2: readonly [A, A]
@@ -105,8 +107,8 @@ interface Lanes<A> {
 }
 
 /**
- * The type that a number has in expressions, and in languages without small integers: that of the 32-bit integer with
- * the same values, or its own.
+ * The type that a number has in languages without small integers, as WGSL: that of the 32-bit integer with the same
+ * values, or its own.
  *
  * @category models
  * @since 0.1.0
@@ -119,7 +121,7 @@ export type Widened<N extends NumberType> = N extends "i8" | "i16" ? "i32" : N e
  * @category models
  * @since 0.1.0
  */
-export type HeldValue = number | bigint | ReadonlyArray<number | bigint>
+export type HeldValue = number | bigint | boolean | ReadonlyArray<number | bigint>
 
 interface NumberFacts {
   readonly bytes: number
@@ -151,16 +153,17 @@ const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
  * @since 0.1.0
  */
 export interface Parts {
-  readonly element: NumberType
+  readonly element: DType
   readonly length: 1 | VectorLength
 }
 
-const parts: ReadonlyMap<unknown, Parts> = new Map(
-  (Object.keys(numbers) as Array<NumberType>).flatMap((element): ReadonlyArray<readonly [ValueType, Parts]> => [
+const parts: ReadonlyMap<unknown, Parts> = new Map<unknown, Parts>([
+  ["bool", { element: "bool", length: 1 }],
+  ...(Object.keys(numbers) as Array<NumberType>).flatMap((element): ReadonlyArray<readonly [ValueType, Parts]> => [
     [element, { element, length: 1 }],
     ...lengths.map((length) => [`vec${length}<${element}>`, { element, length }] as const)
   ])
-)
+])
 
 /**
  * Whether a value names a type of values.
@@ -195,12 +198,24 @@ export const widened = <N extends NumberType>(type: N): Widened<N> => numbers[ty
 export const numberBytes = (type: NumberType): number => numbers[type].bytes
 
 /**
- * Whether a value of the program's is a number of that type. Floats hold every number, rounded.
+ * The least and the most number of an integer type: bigints for 64 bits.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const rangeOf = (
+  type: Exclude<NumberType, "f32" | "f16" | "f64">
+): readonly [least: number | bigint, most: number | bigint] => numbers[type].range!
+
+/**
+ * Whether a value of the program's is a number of that type, or a truth value for `bool`. Floats hold every number,
+ * rounded.
  *
  * @category predicates
  * @since 0.1.0
  */
-export const holds = (type: NumberType, value: unknown): value is number | bigint => {
+export const holds = (type: DType, value: unknown): value is number | bigint | boolean => {
+  if (type === "bool") return typeof value === "boolean"
   const { range } = numbers[type]
   if (range === undefined) return typeof value === "number"
   return typeof value === typeof range[0] && (typeof value === "bigint" || Number.isInteger(value)) &&
@@ -214,8 +229,10 @@ export const holds = (type: NumberType, value: unknown): value is number | bigin
  * @category getters
  * @since 0.1.0
  */
-export const rounded = (type: NumberType, value: number | bigint): number | bigint => {
-  if (typeof value === "bigint") return value
+export const rounded = <A extends number | bigint | boolean>(type: DType, value: A): A =>
+  (typeof value === "number" ? roundedNumber(type, value) : value) as A
+
+const roundedNumber = (type: DType, value: number): number => {
   switch (type) {
     case "f32":
       return Math.fround(value)
@@ -234,7 +251,8 @@ export const rounded = (type: NumberType, value: number | bigint): number | bigi
  * @category getters
  * @since 0.1.0
  */
-export const wanted = (type: NumberType): string => {
+export const wanted = (type: DType): string => {
+  if (type === "bool") return "true or false"
   const { range } = numbers[type]
   if (range === undefined) return "a number"
   const [least, most] = range
@@ -244,8 +262,8 @@ export const wanted = (type: NumberType): string => {
 }
 
 /**
- * The types as which numbers are passed to kernels. An `f16` is passed as an `f32`: not every OpenCL kernel can take
- * one by value, and WGSL has another layout for it.
+ * The types as which values are passed to kernels. An `f16` is passed as an `f32`: not every OpenCL kernel can take
+ * one by value, and WGSL has another layout for it. A `bool` is passed as the integer 0 or 1.
  *
  * @category models
  * @since 0.1.0
@@ -290,9 +308,9 @@ const writeNumber = (
   view: DataView,
   at: number,
   carrier: Carrier,
-  value: number | bigint,
+  value: number | bigint | boolean,
   littleEndian: boolean
 ): void => {
   const set = view[setters[carrier]] as (at: number, value: number | bigint, littleEndian: boolean) => void
-  set.call(view, at, value, littleEndian)
+  set.call(view, at, typeof value === "boolean" ? Number(value) : value, littleEndian)
 }

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import type { DType } from "../data/DType.ts"
-import type { SmallInteger, ValueType } from "../data/ValueType.ts"
+import type { ValueType } from "../data/ValueType.ts"
 import * as ImageChannel from "../images/ImageChannel.ts"
 import type * as Format from "../images/ImageFormat.ts"
 import type { ImageKind } from "../images/ImageShape.ts"
@@ -58,7 +58,8 @@ export interface VectorArg<
 }
 
 /**
- * An argument that is passed by value: a number, or a short vector of numbers. In a body its name is the value.
+ * An argument that is passed by value: a number, a truth value, or a short vector of numbers. In a body its name is the
+ * value.
  *
  * @category models
  * @since 0.1.0
@@ -130,7 +131,7 @@ export interface LocalArg<Name extends string = string, D extends DType = DType>
  * @category models
  * @since 0.1.0
  */
-export type NumericArgument = VectorArg | ScalarArg<string, DType | SmallInteger>
+export type NumericArgument = VectorArg | ScalarArg<string, DType>
 
 /**
  * Any argument of a kernel.
@@ -197,8 +198,8 @@ type OffsetOf<Options> = Options extends { readonly withOffset: infer Offset ext
 type AccessOf<Options> = Options extends { readonly access: infer A extends Access } ? A : "readwrite"
 
 /**
- * Declares an argument that is passed by value: a number, or a short vector of 2, 3, 4, 8 or 16 numbers. Their types are
- * those of elements, `i8` to `u16`, and `i64` and `u64`, which are bigints.
+ * Declares an argument that is passed by value: a number, a truth value, or a short vector of 2, 3, 4, 8 or 16 numbers.
+ * Their types are those of elements; `i64` and `u64` are bigints, and `bool` is `true` or `false`.
  *
  * A vector of 8 or 16 numbers is Unsupported on WebGPU. WGSL has no integers of 8 and 16 bits: a WGSL body sees them as
  * integers of 32 bits, and one of 64 bits as a `vec2<u32>` of its low and its high word.

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { LanguageWriter, Statements } from "./LanguageWriter.ts"
-import type { ExprType, Operation } from "./Operation.ts"
+import { bitsOf, type ExprType, type Operation } from "./Operation.ts"
 
 /** How a language writes an operation on named values, the first of which has the type, mostly. */
 export type Writing = (operands: ReadonlyArray<string>, type: ExprType) => string
@@ -48,8 +48,8 @@ export const integers: Writings = {
   minimum: call("min"),
   maximum: call("max"),
   clip: ([a, b, c]) => `min(max(${a}, ${b}), ${c})`,
-  leftShift: ([a, b]) => `${a} << (${b} & 31u)`,
-  rightShift: ([a, b]) => `${a} >> (${b} & 31u)`
+  leftShift: ([a, b], type) => `${a} << (${b} & ${bitsOf(type) - 1}u)`,
+  rightShift: ([a, b], type) => `${a} >> (${b} & ${bitsOf(type) - 1}u)`
 }
 
 /** What such languages write alike, of floats of any size: their own functions make nothing of NaN. */

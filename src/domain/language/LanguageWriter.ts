@@ -36,6 +36,14 @@ export interface KernelSource {
 }
 
 /**
+ * The value of a literal: a bigint for 64-bit integers, a boolean for `bool`, a number for all other types.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Constant = number | bigint | boolean
+
+/**
  * An operation with the types of its deciding operand (of `where`, the second) and of its result.
  *
  * @category models
@@ -55,7 +63,7 @@ export interface UsedOperation {
  */
 export interface Used {
   readonly operations: ReadonlyArray<UsedOperation>
-  readonly constants: ReadonlyArray<{ readonly value: number | boolean; readonly type: ExprType }>
+  readonly constants: ReadonlyArray<{ readonly value: Constant; readonly type: ExprType }>
 }
 
 /**
@@ -127,8 +135,8 @@ export interface LanguageWriter {
   readonly reserved?: ReadonlySet<string> | undefined
   /** Declares a name for a value: `let t__0: f32 = value;`. */
   readonly declare: (name: string, type: ExprType, value: string) => string
-  /** A literal: a number that the type holds exactly, or a truth value. */
-  readonly constant: (value: number | boolean, type: ExprType) => string
+  /** A literal that the type holds exactly. */
+  readonly constant: (value: Constant, type: ExprType) => string
   /** The element of a vector at an index that is inside it. */
   readonly load: (vector: string, index: string, dtype: DType) => string
   /** The statement that stores a value. */

@@ -7,7 +7,7 @@
 import type { DType } from "../data/DType.ts"
 
 /**
- * The type of an expression: an element type, or a truth value.
+ * The type of an expression: an element type.
  *
  * **Example** (A function for expressions of any type)
  *
@@ -21,23 +21,34 @@ import type { DType } from "../data/DType.ts"
  * @category models
  * @since 0.1.0
  */
-export type ExprType = DType | "bool"
+export type ExprType = DType
 
 /**
  * How an operation is typed. `T` stands for one type, the same wherever it occurs in the rule.
  *
  * - `numeric`: numbers T to T; `float` and `integer`: the same for those types only
+ * - `equality`: T to bool
  * - `ordering`: numbers T to bool
  * - `logic`: bool to bool
  * - `test`: floats T to bool
  * - `shift`: an integer T and a u32 to T
- * - `where`: a bool and two numbers T to T
+ * - `where`: a bool and two values T to T
  * - `astype`: anything to the type asked for
  *
  * @category models
  * @since 0.1.0
  */
-export type TypingRule = "numeric" | "float" | "integer" | "ordering" | "logic" | "test" | "shift" | "where" | "astype"
+export type TypingRule =
+  | "numeric"
+  | "float"
+  | "integer"
+  | "equality"
+  | "ordering"
+  | "logic"
+  | "test"
+  | "shift"
+  | "where"
+  | "astype"
 
 interface Signature<Rule extends TypingRule = TypingRule> {
   readonly arity: number
@@ -75,8 +86,8 @@ export const operations = {
   leftShift: of(2, "shift"),
   rightShift: of(2, "shift"),
 
-  equal: of(2, "ordering"),
-  notEqual: of(2, "ordering"),
+  equal: of(2, "equality"),
+  notEqual: of(2, "equality"),
   less: of(2, "ordering"),
   lessEqual: of(2, "ordering"),
   greater: of(2, "ordering"),
@@ -136,7 +147,10 @@ export type Operation = keyof typeof operations
  * @category functions
  * @since 0.1.0
  */
-export const isFloat = (type: ExprType): boolean => type === "f32" || type === "f16" || type === "f64"
+export const isFloat = (type: ExprType): type is "f32" | "f16" | "f64" =>
+  type === "f32" || type === "f16" || type === "f64"
+
+type IntegerType = Exclude<ExprType, "f32" | "f16" | "f64" | "bool">
 
 /**
  * Whether a type is one of integers.
@@ -144,7 +158,42 @@ export const isFloat = (type: ExprType): boolean => type === "f32" || type === "
  * @category functions
  * @since 0.1.0
  */
-export const isInteger = (type: ExprType): boolean => type === "i32" || type === "u32"
+export const isInteger = (type: ExprType): type is IntegerType => Object.hasOwn(bits, type)
+
+const bits: { readonly [T in ExprType]?: number } = {
+  i8: 8,
+  u8: 8,
+  i16: 16,
+  u16: 16,
+  i32: 32,
+  u32: 32,
+  i64: 64,
+  u64: 64
+}
+
+/**
+ * How many bits an integer type has; 0 for others.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const bitsOf = (type: ExprType): number => bits[type] ?? 0
+
+/**
+ * Whether a type is one of integers without a sign.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isUnsigned = (type: ExprType): boolean => type.startsWith("u")
+
+/**
+ * Whether a type is one of 64-bit integers, whose numbers are bigints in JavaScript.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isLong = (type: ExprType): type is "i64" | "u64" => bits[type] === 64
 
 /**
  * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.
@@ -169,6 +218,8 @@ export const resultType = (
       return alike && isFloat(first) ? first : undefined
     case "integer":
       return alike && isInteger(first) ? first : undefined
+    case "equality":
+      return alike ? "bool" : undefined
     case "ordering":
       return alike && first !== "bool" ? "bool" : undefined
     case "logic":
@@ -178,7 +229,7 @@ export const resultType = (
     case "shift":
       return isInteger(first) && second === "u32" ? first : undefined
     case "where":
-      return first === "bool" && second === third && second !== "bool" ? second : undefined
+      return first === "bool" && second === third ? second : undefined
     case "astype":
       return target
   }
@@ -194,9 +245,11 @@ export const requirement = (operation: Operation): string => {
   const { arity, rule }: Signature = operations[operation]
   const count = arity === 1 ? "one operand" : `${arity} operands`
   switch (rule) {
+    case "equality":
+      return `${count} of one type`
     case "numeric":
     case "ordering":
-      return `${count} of one element type`
+      return `${count} of one type of numbers`
     case "float":
     case "test":
       return `${count} of one float type`
@@ -207,7 +260,7 @@ export const requirement = (operation: Operation): string => {
     case "shift":
       return "an integer, and a u32 for the number of bits"
     case "where":
-      return "a bool and two operands of one element type"
+      return "a bool and two operands of one type"
     case "astype":
       return count
   }

@@ -293,7 +293,6 @@ const handles = (device: HostDevice): Host["Service"] =>
   }))
 
 const deviceName = "process memory"
-const dtypesOfJavaScript: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64"]
 
 /** The limits that every WebGPU device has. */
 const imageLimits: ImageLimits = { maxReadImages: 16, maxWriteImages: 4, maxSamplers: 16 }
@@ -323,7 +322,7 @@ const describe = (settings: Settings): DeviceInfo => ({
     images: imageLimits,
     groups: { ...groupLimits, maxLocalBytes: settings.maxLocalBytes }
   },
-  dtypes: new Set(dtypesOfJavaScript.filter(DType.hostSupports))
+  dtypes: new Set(DType.all.filter(DType.hostSupports))
 })
 
 type Settings = ReturnType<typeof resolve>

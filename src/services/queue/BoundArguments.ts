@@ -127,7 +127,7 @@ const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | 
 /** A copy, since the program may change its array before the dispatch runs. */
 const holdVector = (
   { dtype, name }: ScalarArg,
-  element: ValueType.NumberType,
+  element: DType.DType,
   length: number,
   value: unknown
 ): ValueType.HeldValue | GpuError => {
@@ -151,7 +151,7 @@ const holdVector = (
         `Pass ${ValueType.wanted(element)}.`
       )
     }
-    held.push(ValueType.rounded(element, one))
+    held.push(ValueType.rounded(element, one) as number | bigint)
   }
   return Object.freeze(held)
 }

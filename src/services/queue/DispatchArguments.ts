@@ -33,6 +33,7 @@ export type ArgumentValue =
   | OffsetBuffer
   | number
   | bigint
+  | boolean
   | ArrayLike<number>
   | ArrayLike<bigint>
   | ImageLike

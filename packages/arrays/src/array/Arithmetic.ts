@@ -5,8 +5,10 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
 import * as Expr from "../kernels/Expr.ts"
+import * as Expression from "../kernels/expression/Expression.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { type Element, isFloating } from "./elementwise/Element.ts"
 import { binary, binaryBody, nameOf, type Operand, plain, unary } from "./elementwise/Operands.ts"
@@ -277,7 +279,7 @@ export const power: {
 } & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
   if (that === 2 && self instanceof DeviceArray) return square(self)
   if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
-  return typeof that === "number" && that < 0 && self instanceof DeviceArray && self.dtype === "i32"
+  return typeof that === "number" && that < 0 && self instanceof DeviceArray && !isUnsigned(self.dtype)
     ? negativeExponent(that)
     : powerOfIntegers(self, that)
 })
@@ -285,20 +287,23 @@ export const power: {
 /** Of integers by squaring. */
 const powerOf = (base: Element, exponent: Element): Element => {
   if (isFloating(base) && isFloating(exponent)) return Expr.power(base, exponent)
-  const power = Expr.astype(powerOfBits(Expr.astype(base, "u32"), Expr.astype(exponent, "u32")), base.type)
-  if (base.type === "u32") return power
+  const bits = isLong(base.type) ? "u64" : "u32"
+  const power = Expr.astype(powerOfBits(bits, Expr.astype(base, bits), Expr.astype(exponent, bits)), base.type)
+  if (isUnsigned(base.type)) return power
   // Only 1 and -1 have integer reciprocals, themselves; the lowest bit of the exponent decides the sign of powers of -1.
   const vanishes = Expr.logicalAnd(Expr.less(exponent, 0), Expr.notEqual(Expr.abs(base), 1))
   return Expr.where(vanishes, 0, power)
 }
 
-/** Exponentiation by squaring, modulo 2^32: the product of the repeated squares whose bit the exponent has. */
-const powerOfBits = (base: Expr.Expr<"u32">, exponent: Expr.Expr<"u32">): Expr.Expr<"u32"> => {
-  const one = Expr.constant("u32", 1)
-  const factors: Array<Expr.Expr<"u32">> = []
+type Bits = Expr.Expr<"u32" | "u64">
+
+/** Exponentiation by squaring, modulo 2^32 or 2^64: the product of the repeated squares whose bit the exponent has. */
+const powerOfBits = (type: "u32" | "u64", base: Bits, exponent: Bits): Bits => {
+  const one = Expression.constantOf("Expr.constant", type, 1)
+  const factors: Array<Bits> = []
   let square = base
-  for (let bit = 0; bit < 32; bit++) {
-    const isSet = Expr.astype(Expr.bitwiseAnd(exponent, 2 ** bit), "bool")
+  for (let bit = 0; bit < bitsOf(type); bit++) {
+    const isSet = Expr.astype(Expr.bitwiseAnd(exponent, type === "u32" ? 2 ** bit : 1n << BigInt(bit)), "bool")
     factors.push(Expr.where(isSet, square, one))
     square = Expr.multiply(square, square)
   }
@@ -306,7 +311,7 @@ const powerOfBits = (base: Expr.Expr<"u32">, exponent: Expr.Expr<"u32">): Expr.E
 }
 
 /** Multiplies in pairs, so that the expression stays shallow. */
-const productOf = (factors: ReadonlyArray<Expr.Expr<"u32">>): Expr.Expr<"u32"> => {
+const productOf = (factors: ReadonlyArray<Bits>): Bits => {
   if (factors.length === 1) return factors[0]!
   const half = factors.length >> 1
   return Expr.multiply(productOf(factors.slice(0, half)), productOf(factors.slice(half)))
@@ -322,8 +327,7 @@ const powerOfFloats = binaryBody(powerOperation, Signature.common)
 /** The weight of its two hundred nodes. */
 const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
 
-const mayBeInteger = (operand: Operand): boolean =>
-  !(operand instanceof DeviceArray) || operand.dtype === "i32" || operand.dtype === "u32"
+const mayBeInteger = (operand: Operand): boolean => !(operand instanceof DeviceArray) || isInteger(operand.dtype)
 
 const negativeExponent = (exponent: number): GpuError =>
   invalidRequest(

@@ -8,7 +8,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import { LeaseHolder } from "effect-gpu-pool/LeaseHolder"
 import * as Pipeable from "effect/Pipeable"
 import type * as Scope from "effect/Scope"
-import type { Expr } from "../kernels/Expr.ts"
+import type { Expr, NumberType } from "../kernels/Expr.ts"
 import { printed } from "../kernels/Printed.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -107,7 +107,7 @@ printed(DeviceArray.prototype, ({ dtype, lease, pending, shape }) => {
  */
 export interface ArrayOperation {
   readonly name: string
-  readonly build: (operands: ReadonlyArray<Expr<DType>>, dtype: DType) => Expr<DType>
+  readonly build: (operands: ReadonlyArray<Expr<NumberType>>, dtype: DType) => Expr<DType>
   /** Its weight where chains are cut: one for every twelve nodes of its expression. Default: 1. */
   readonly weight?: number | undefined
 }

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { isUnsigned } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
@@ -58,15 +59,14 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
 const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expression.apply(ordering, [a, b]) as Truth
 
 const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
-  if (a.type === "i32" && b.type === "u32") return truthOfSigned(ordering, a, b)
-  if (a.type === "u32" && b.type === "i32") return truthOfSigned(mirrored[ordering], b, a)
-  return compared(ordering, a, b)
+  if (a.type === b.type) return compared(ordering, a, b)
+  return isUnsigned(b.type) ? truthOfSigned(ordering, a, b) : truthOfSigned(mirrored[ordering], b, a)
 }
 
-/** Compares an i32 and a u32 as u32, unless the i32 is negative. */
+/** Compares an integer with a sign and one without as the latter, unless the former is negative. */
 const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
   const isNegative = Expr.less(a, 0)
-  const truth = compared(ordering, Expr.astype(a, "u32"), b)
+  const truth = compared(ordering, Expr.astype(a, b.type), b)
   return ofNegative[ordering] ? Expr.logicalOr(isNegative, truth) : Expr.logicalAnd(Expr.logicalNot(isNegative), truth)
 }
 

@@ -59,7 +59,7 @@ export const astype: {
   )
 })
 
-const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f64"
+const isEverywhere = (dtype: DType): boolean => dtype === "f32" || dtype === "i32" || dtype === "u32"
 
 /**
  * The same elements in memory of their own, one after the other. Of a view it copies only the view's elements, so the
@@ -77,4 +77,4 @@ const isEverywhere = (dtype: DType): boolean => dtype !== "f16" && dtype !== "f6
  * @category conversions
  * @since 0.1.0
  */
-export const copy: SameType = unary({ name: "copy", build: ([x]) => x! }, Signature.same)
+export const copy: SameType = unary({ name: "copy", build: ([x]) => x! }, Signature.any)

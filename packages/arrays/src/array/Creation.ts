@@ -7,9 +7,9 @@ import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
-import { isFloat } from "effect-gpu-pool/Operation"
+import { bitsOf, isFloat, isUnsigned } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
-import { holds } from "../kernels/expression/Expression.ts"
+import { held, holds } from "../kernels/expression/Expression.ts"
 import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
@@ -350,7 +350,7 @@ export const arange: {
     (count === 0 ? undefined : elementsProblem(operation, dtype, { start, step, count }))
   if (problem !== undefined) return problem
   // A single element is the start: 0 times an infinite step would be NaN.
-  const scalars = { start, step: count > 1 ? stepIn(dtype, step) : 0 }
+  const scalars = { start: held(dtype, start), step: held(dtype, count > 1 ? stepIn(dtype, step) : 0) }
   return FreshArray.make(
     operation,
     dtype,
@@ -383,9 +383,13 @@ const finiteProblem = (operation: string, found: string): GpuError =>
 const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
   dtype === "f16" ? Math.abs(value) < 65520 : Number.isFinite(dtype === "f32" ? Math.fround(value) : value)
 
-/** The step as the kernel's argument: integers are computed modulo 2^32. */
-const stepIn = (dtype: DType.DType, step: number): number =>
-  dtype === "u32" ? step >>> 0 : dtype === "i32" ? step | 0 : step
+/** The step as the kernel's argument: integers are computed modulo 2^n in their n bits. */
+const stepIn = (dtype: DType.DType, step: number): number | bigint => {
+  const bits = bitsOf(dtype)
+  if (bits === 0) return step
+  const wrapped = isUnsigned(dtype) ? BigInt.asUintN(bits, BigInt(step)) : BigInt.asIntN(bits, BigInt(step))
+  return bits === 64 ? wrapped : Number(wrapped)
+}
 
 const furtherType = `Use a type with a larger range, as { dtype: "f64" } where the device has it.`
 

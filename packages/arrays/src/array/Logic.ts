@@ -8,7 +8,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"
-import { isFloating } from "./elementwise/Element.ts"
+import { type Element, isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
@@ -38,7 +38,7 @@ const logic = (
   of: (a: Expr.Expr<"bool">, b: Expr.Expr<"bool">) => Expr.Expr<"bool">
 ): Comparison => binary({ name, build: ([a, b]) => asElement(of(isTrue(a!), isTrue(b!))) }, Signature.logic)
 
-const test = (name: string, of: (x: Expr.Expr<DType>) => Expr.Expr<"bool">): Test =>
+const test = (name: string, of: (x: Element) => Expr.Expr<"bool">): Test =>
   unary({ name, build: ([x]) => asElement(of(x!)) }, Signature.test)
 
 /**

@@ -192,7 +192,10 @@ export const log2: RealFunction = real("log2")
  * @since 0.1.0
  */
 export const log10: RealFunction = unary(
-  { name: "log10", build: ([x]) => Expr.multiply(Expression.apply("log2", [x!]) as Expr.Expr<DType>, Math.log10(2)) },
+  {
+    name: "log10",
+    build: ([x]) => Expr.multiply(Expression.apply("log2", [x!]) as Expr.Expr<Expr.FloatType>, Math.log10(2))
+  },
   Signature.real
 )
 

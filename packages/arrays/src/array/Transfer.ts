@@ -333,7 +333,7 @@ const read = <D extends DType.DType>(
  */
 export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, BufferPool | CommandQueue> => {
   const operation = "DeviceArray.toNumber"
-  return self.size === 1 ? Effect.map(toHost(self), (elements) => elements[0]!) : invalidRequest(
+  return self.size === 1 ? Effect.map(toHost(self), (elements) => Number(elements[0])) : invalidRequest(
     operation,
     `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,
     "Take one with slice, reduce the array, or use toHost."

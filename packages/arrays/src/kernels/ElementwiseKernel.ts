@@ -7,14 +7,12 @@
  */
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
-import type { Widened } from "effect-gpu-pool/ValueType"
 import type * as Expr from "./Expr.ts"
 import { declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
 import { generate, maker } from "./GeneratedElementwise.ts"
 
 /**
- * The arguments as expressions: for a vector that may be read its element, for a scalar its value; an 8-bit or 16-bit
- * integer is an `i32` or a `u32` there.
+ * The arguments as expressions: for a vector that may be read its element, for a scalar its value.
  *
  * **Example** (What a function of inputs sees)
  *
@@ -31,7 +29,7 @@ import { generate, maker } from "./GeneratedElementwise.ts"
  */
 export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
   readonly [A in Args[number] as A extends { readonly access: "write" } ? never : A["name"]]: Expr.Expr<
-    Widened<A["dtype"]>
+    A["dtype"]
   >
 }
 
@@ -54,12 +52,12 @@ export type Inputs<Args extends ReadonlyArray<NumericArgument>> = {
 export type Outputs<Args extends ReadonlyArray<NumericArgument>> =
   & {
     readonly [A in Args[number] as A extends VectorArg & { readonly access: "write" } ? A["name"] : never]: Expr.Expr<
-      Widened<A["dtype"]>
+      A["dtype"]
     >
   }
   & {
     readonly [A in Args[number] as A extends VectorArg & { readonly access: "readwrite" } ? A["name"] : never]?:
-      | Expr.Expr<Widened<A["dtype"]>>
+      | Expr.Expr<A["dtype"]>
       | undefined
   }
 

@@ -20,7 +20,48 @@ export type { ExprType } from "effect-gpu-pool/Operation"
 export type { Expr } from "./expression/Expression.ts"
 
 /**
- * An expression, or a number that takes the type of the expression beside it.
+ * What stands for a value of a type: a number, for integers of 64 bits also a bigint, for `bool` a boolean. A number that
+ * the type cannot represent is a mistake.
+ *
+ * **Example** (Values of three types)
+ *
+ * ```ts
+ * import type { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const gain: Expr.Literal<"f32"> = 0.5
+ * const seed: Expr.Literal<"u64"> = 2n ** 64n - 1n
+ * const isOpen: Expr.Literal<"bool"> = true
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Literal<T extends ExprType> = T extends "bool" ? boolean
+  : T extends "i64" | "u64" ? number | bigint
+  : number
+
+/**
+ * What may stand beside an expression of a type, and takes that type: a number, a bigint beside integers of 64 bits, a
+ * boolean beside `bool`. A number that the type cannot represent is a mistake.
+ *
+ * **Example** (A function of a limit)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const isAbove = <T extends Expr.NumberType>(x: Expr.Expr<T>, limit: Expr.ValueBeside<T>) => Expr.greater(x, limit)
+ * isAbove(Expr.constant("u64", 3n), 2n ** 60n).type // => "bool"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ValueBeside<T extends ExprType> =
+  | number
+  | (T extends "i64" | "u64" ? bigint : T extends "bool" ? boolean : never)
+
+/**
+ * An expression, or a value that takes the type of the expression beside it.
  *
  * **Example** (A function that takes either)
  *
@@ -34,7 +75,7 @@ export type { Expr } from "./expression/Expression.ts"
  * @category models
  * @since 0.1.0
  */
-export type Operand<T extends ExprType> = Expr<T> | number
+export type Operand<T extends ExprType> = Expr<T> | ValueBeside<T>
 
 /**
  * The element types of fractions.
@@ -54,9 +95,26 @@ export type Operand<T extends ExprType> = Expr<T> | number
 export type FloatType = "f32" | "f16" | "f64"
 
 /**
+ * The element types of numbers: all but `bool`.
+ *
+ * **Example** (A function for all of them)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const square = <T extends Expr.NumberType>(x: Expr.Expr<T>) => Expr.multiply(x, x)
+ * square(Expr.constant("i64", 3n)).type // => "i64"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumberType = Exclude<DType, "bool">
+
+/**
  * The element types of whole numbers.
  *
- * **Example** (A function for both)
+ * **Example** (A function for all of them)
  *
  * ```ts
  * import { Expr } from "@effect-gpu-pool/arrays"
@@ -68,7 +126,7 @@ export type FloatType = "f32" | "f16" | "f64"
  * @category models
  * @since 0.1.0
  */
-export type IntegerType = "i32" | "u32"
+export type IntegerType = Exclude<NumberType, FloatType>
 
 /**
  * A function of one operand that keeps its type.
@@ -104,9 +162,9 @@ export type Unary<Allowed extends DType> = <T extends Allowed>(self: Expr<T>) =>
  */
 export interface Binary<Allowed extends DType> {
   <T extends Allowed>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-  (that: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  (that: ValueBeside<Allowed>): <T extends Allowed>(self: Expr<T>) => Expr<T>
   <T extends Allowed>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<T>
-  <T extends Allowed>(self: number, that: Expr<T>): Expr<T>
+  <T extends Allowed>(self: ValueBeside<NoInfer<T>>, that: Expr<T>): Expr<T>
 }
 
 /**
@@ -125,12 +183,12 @@ export interface Binary<Allowed extends DType> {
  * @since 0.1.0
  */
 export interface Ternary<Allowed extends DType> {
-  (second: number, third: number): <T extends Allowed>(self: Expr<T>) => Expr<T>
+  (second: ValueBeside<Allowed>, third: ValueBeside<Allowed>): <T extends Allowed>(self: Expr<T>) => Expr<T>
   <T extends Allowed>(second: Expr<T>, third: Operand<NoInfer<T>>): (self: Operand<NoInfer<T>>) => Expr<T>
-  <T extends Allowed>(second: number, third: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+  <T extends Allowed>(second: ValueBeside<NoInfer<T>>, third: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
   <T extends Allowed>(self: Expr<T>, second: Operand<NoInfer<T>>, third: Operand<NoInfer<T>>): Expr<T>
-  <T extends Allowed>(self: number, second: Expr<T>, third: Operand<NoInfer<T>>): Expr<T>
-  <T extends Allowed>(self: number, second: number, third: Expr<T>): Expr<T>
+  <T extends Allowed>(self: ValueBeside<NoInfer<T>>, second: Expr<T>, third: Operand<NoInfer<T>>): Expr<T>
+  <T extends Allowed>(self: ValueBeside<NoInfer<T>>, second: ValueBeside<NoInfer<T>>, third: Expr<T>): Expr<T>
 }
 
 /**
@@ -148,11 +206,11 @@ export interface Ternary<Allowed extends DType> {
  * @category models
  * @since 0.1.0
  */
-export interface Comparison {
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-  (that: number): <T extends DType>(self: Expr<T>) => Expr<"bool">
-  <T extends DType>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<"bool">
-  <T extends DType>(self: number, that: Expr<T>): Expr<"bool">
+export interface Comparison<Allowed extends ExprType = NumberType> {
+  <T extends Allowed>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  (that: ValueBeside<Allowed>): <T extends Allowed>(self: Expr<T>) => Expr<"bool">
+  <T extends Allowed>(self: Expr<T>, that: Operand<NoInfer<T>>): Expr<"bool">
+  <T extends Allowed>(self: ValueBeside<NoInfer<T>>, that: Expr<T>): Expr<"bool">
 }
 
 /**
@@ -200,18 +258,18 @@ const unary = <Allowed extends DType>(operation: Operation): Unary<Allowed> => (
 
 /** An operation of several operands, data-first and data-last. `F` is the type that users see. */
 const operator = <F extends (...operands: ReadonlyArray<never>) => unknown>(operation: Operation): F => {
-  const body = (self: Expr | number, ...others: ReadonlyArray<Expr | number>): Expr =>
+  const body = (self: Operand<ExprType>, ...others: ReadonlyArray<Operand<ExprType>>): Expr =>
     apply(operation, [self, ...others])
   return dual(operations[operation].arity, body) as (...operands: ReadonlyArray<never>) => unknown as F
 }
 
 /** A division that takes what `fmod` takes. */
-const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<DType> =>
+const division = (name: string, build: (a: Expr, b: Expr) => Expr): Binary<NumberType> =>
   dual(
     2,
-    (self: Operand<DType>, that: Operand<DType>) =>
+    (self: Operand<NumberType>, that: Operand<NumberType>) =>
       applyAs(`Expr.${name}`, "fmod", [self, that], undefined, ([a, b]) => build(a!, b!))
-  ) as Binary<DType>
+  ) as Binary<NumberType>
 
 /**
  * Whether a value is an expression.
@@ -246,7 +304,7 @@ export const isExpr = (u: unknown): u is Expr => isExpression(u)
  * @category constructors
  * @since 0.1.0
  */
-export const constant = <T extends ExprType>(type: T, value: T extends "bool" ? boolean : number): Expr<T> =>
+export const constant = <T extends ExprType>(type: T, value: Literal<T>): Expr<T> =>
   constantOf("Expr.constant", type, value)
 
 /**
@@ -317,7 +375,7 @@ export const at: {
 
 /**
  * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
- * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+ * integers go to floats rounded to the nearest, ties to even, and to integers by their low bits; a truth value is 0 or 1;
  * a number is true unless it is 0 (so NaN is true).
  *
  * **Example** (Counting truths)
@@ -334,7 +392,7 @@ export const at: {
 export const astype: {
   /**
    * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
-   * integers go to floats rounded to the nearest, ties to even; i32 and u32 keep their bits; a truth value is 0 or 1;
+   * integers go to floats rounded to the nearest, ties to even, and to integers by their low bits; a truth value is 0 or 1;
    * a number is true unless it is 0 (so NaN is true).
    */
   <T extends ExprType>(type: T): (self: Expr) => Expr<T>
@@ -362,9 +420,9 @@ export const astype: {
 export const where: {
   /** One of two values: `yes` where the condition is true, else `no`. Both are computed. */
   <T extends DType>(yes: Expr<T>, no: Operand<NoInfer<T>>): (condition: Expr<"bool">) => Expr<T>
-  <T extends DType>(yes: number, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
+  <T extends DType>(yes: ValueBeside<NoInfer<T>>, no: Expr<T>): (condition: Expr<"bool">) => Expr<T>
   <T extends DType>(condition: Expr<"bool">, yes: Expr<T>, no: Operand<NoInfer<T>>): Expr<T>
-  <T extends DType>(condition: Expr<"bool">, yes: number, no: Expr<T>): Expr<T>
+  <T extends DType>(condition: Expr<"bool">, yes: ValueBeside<NoInfer<T>>, no: Expr<T>): Expr<T>
 } = operator("where")
 
 /**
@@ -383,8 +441,8 @@ export const where: {
  */
 export const add: {
   /** The sum. Integers wrap around. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("add")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("add")
 
 /**
  * The difference. Integers wrap around.
@@ -402,8 +460,8 @@ export const add: {
  */
 export const subtract: {
   /** The difference. Integers wrap around. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("subtract")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("subtract")
 
 /**
  * The product. Integers wrap around.
@@ -421,8 +479,8 @@ export const subtract: {
  */
 export const multiply: {
   /** The product. Integers wrap around. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("multiply")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("multiply")
 
 /**
  * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
@@ -448,7 +506,7 @@ export const divide: {
 } & Binary<FloatType> = operator("divide")
 
 /**
- * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+ * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least number by
  * -1; that of floats is infinite or NaN there.
  *
  * **Example** (The row of an item, in rows of ten)
@@ -464,11 +522,11 @@ export const divide: {
  */
 export const floorDivide: {
   /**
-   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
+   * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least number by
    * -1; that of floats is infinite or NaN there.
    */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = division("floorDivide", floorDivideOf)
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = division("floorDivide", floorDivideOf)
 
 /**
  * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
@@ -490,11 +548,11 @@ export const remainder: {
    * What {@link floorDivide} leaves over, with the sign of the divisor. That of integers is 0 where the divisor is 0;
    * that of floats is NaN there, and off by as much as rounding the dividend is.
    */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = division("remainder", remainderOf)
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = division("remainder", remainderOf)
 
 /**
- * The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around.
+ * The quotient of integers without its fraction: 0 where the divisor is 0, and the least number by -1 wraps around.
  *
  * **Example** (Towards zero)
  *
@@ -508,7 +566,7 @@ export const remainder: {
  * @since 0.1.0
  */
 export const truncDivide: {
-  /** The quotient of integers without its fraction: 0 where the divisor is 0, and the least i32 by -1 wraps around. */
+  /** The quotient of integers without its fraction: 0 where the divisor is 0, and the least number by -1 wraps around. */
   <T extends IntegerType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
 } & Binary<IntegerType> = operator("truncDivide")
 
@@ -532,11 +590,11 @@ export const fmod: {
    * What truncating division leaves over, with the sign of the dividend. That of integers is 0 where the divisor is 0.
    * That of floats is `a - b * trunc(a / b)` with every step rounded, so it is inexact for large quotients.
    */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("fmod")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("fmod")
 
 /**
- * The number with the other sign. Integers wrap around: the least i32 stays as it is.
+ * The number with the other sign. Integers wrap around: the least one stays as it is.
  *
  * **Example** (The other sign)
  *
@@ -549,10 +607,10 @@ export const fmod: {
  * @category arithmetic
  * @since 0.1.0
  */
-export const negative = unary<DType>("negative")
+export const negative = unary<NumberType>("negative")
 
 /**
- * The number without its sign. The least i32 has no positive counterpart and stays as it is.
+ * The number without its sign. The least integer has no positive counterpart and stays as it is.
  *
  * **Example** (A distance)
  *
@@ -565,7 +623,7 @@ export const negative = unary<DType>("negative")
  * @category arithmetic
  * @since 0.1.0
  */
-export const abs = unary<DType>("abs")
+export const abs = unary<NumberType>("abs")
 
 /**
  * -1, 0 or 1. That of NaN is NaN, and that of a zero is the zero itself.
@@ -581,7 +639,7 @@ export const abs = unary<DType>("abs")
  * @category arithmetic
  * @since 0.1.0
  */
-export const sign = unary<DType>("sign")
+export const sign = unary<NumberType>("sign")
 
 /**
  * The lesser number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -599,8 +657,8 @@ export const sign = unary<DType>("sign")
  */
 export const minimum: {
   /** The lesser number; NaN where either is NaN. Of zeros with different signs it may give either. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("minimum")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("minimum")
 
 /**
  * The greater number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -618,8 +676,8 @@ export const minimum: {
  */
 export const maximum: {
   /** The greater number; NaN where either is NaN. Of zeros with different signs it may give either. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<DType> = operator("maximum")
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<NumberType> = operator("maximum")
 
 /**
  * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
@@ -641,8 +699,8 @@ export const clip: {
    * The number moved between two limits: `min(max(x, low), high)`, so the upper limit wins where the limits cross, and
    * NaN in any operand gives NaN.
    */
-  (second: number, third: number): <T extends DType>(self: Expr<T>) => Expr<T>
-} & Ternary<DType> = operator("clip")
+  (second: ValueBeside<NumberType>, third: ValueBeside<NumberType>): <T extends NumberType>(self: Expr<T>) => Expr<T>
+} & Ternary<NumberType> = operator("clip")
 
 /**
  * The bits that both have.
@@ -750,7 +808,7 @@ export const countOneBits = unary<IntegerType>("countOneBits")
 export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
 
 /**
- * The bits shifted up, filled with zeros. The distance is taken modulo 32.
+ * The bits shifted up, filled with zeros. The distance is taken modulo the bits of the type.
  *
  * **Example** (A power of two)
  *
@@ -764,12 +822,12 @@ export const countLeadingZeros = unary<IntegerType>("countLeadingZeros")
  * @since 0.1.0
  */
 export const leftShift: {
-  /** The bits shifted up, filled with zeros. The distance is taken modulo 32. */
+  /** The bits shifted up, filled with zeros. The distance is taken modulo the bits of the type. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
 } & Shift = operator("leftShift")
 
 /**
- * The bits shifted down, filled with the sign for i32 and with zeros for u32. The distance is taken modulo 32.
+ * The bits shifted down, filled with the sign, or with zeros for types without. The distance is taken modulo the bits of the type.
  *
  * **Example** (Half of it)
  *
@@ -783,7 +841,7 @@ export const leftShift: {
  * @since 0.1.0
  */
 export const rightShift: {
-  /** The bits shifted down, filled with the sign for i32 and with zeros for u32. The distance is taken modulo 32. */
+  /** The bits shifted down, filled with the sign, or with zeros for types without. The distance is taken modulo the bits of the type. */
   (places: Operand<"u32">): <T extends IntegerType>(self: Expr<T>) => Expr<T>
 } & Shift = operator("rightShift")
 
@@ -804,7 +862,7 @@ export const rightShift: {
 export const equal: {
   /** Whether the numbers are equal. NaN is equal to nothing. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = operator("equal")
+} & Comparison<ExprType> = operator("equal")
 
 /**
  * Whether the numbers differ. NaN differs from everything, itself included.
@@ -823,7 +881,7 @@ export const equal: {
 export const notEqual: {
   /** Whether the numbers differ. NaN differs from everything, itself included. */
   <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
-} & Comparison = operator("notEqual")
+} & Comparison<ExprType> = operator("notEqual")
 
 /**
  * Whether the first number is the lesser; false where either is NaN.
@@ -841,7 +899,7 @@ export const notEqual: {
  */
 export const less: {
   /** Whether the first number is the lesser; false where either is NaN. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
 } & Comparison = operator("less")
 
 /**
@@ -860,7 +918,7 @@ export const less: {
  */
 export const lessEqual: {
   /** Whether the first number is the lesser or equal; false where either is NaN. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
 } & Comparison = operator("lessEqual")
 
 /**
@@ -879,7 +937,7 @@ export const lessEqual: {
  */
 export const greater: {
   /** Whether the first number is the greater; false where either is NaN. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
 } & Comparison = operator("greater")
 
 /**
@@ -898,7 +956,7 @@ export const greater: {
  */
 export const greaterEqual: {
   /** Whether the first number is the greater or equal; false where either is NaN. */
-  <T extends DType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
+  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<"bool">
 } & Comparison = operator("greaterEqual")
 
 /**

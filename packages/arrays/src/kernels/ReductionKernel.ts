@@ -102,7 +102,7 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
   /** Associative, up to rounding: `combine(combine(a, b), c)` is `combine(a, combine(b, c))`. */
   readonly combine: (a: Expr.Expr<D>, b: Expr.Expr<D>) => Expr.Expr<D>
   /** The neutral element of `combine`, on either side; the result for no elements. */
-  readonly neutral: number
+  readonly neutral: Expr.Literal<D>
   /**
    * Whether `combine(a, b)` is also `combine(b, a)`, up to rounding. Then neighbouring items of a device read
    * neighbouring elements, which is fast on GPUs. Default: false, which keeps the order of the elements.
@@ -242,7 +242,7 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
   /** Associative, up to rounding. */
   readonly combine: (a: StateOf<S>, b: StateOf<S>) => StateOf<S>
   /** The neutral state of `combine`, on either side; the result for no elements. */
-  readonly neutral: { readonly [K in keyof S]: number }
+  readonly neutral: { readonly [K in keyof S]: Expr.Literal<S[K]> }
   /** Whether states may be combined in any order. Default: false. */
   readonly commutative?: boolean | undefined
 }

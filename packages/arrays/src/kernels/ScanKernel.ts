@@ -101,7 +101,7 @@ export interface ScanOptions<Args extends ReadonlyArray<InputArgument>, D extend
   /** Associative, up to rounding; it need not be commutative, `a` always comes before `b`. */
   readonly combine: (a: Expr.Expr<D>, b: Expr.Expr<D>) => Expr.Expr<D>
   /** The neutral element of `combine`, on either side; the first result of an exclusive scan. */
-  readonly neutral: number
+  readonly neutral: Expr.Literal<D>
   /** The stored element, made from the scanned value. Default: that value itself. */
   readonly output?:
     | ((scanned: Expr.Expr<D>, inputs: Inputs<Args>, index: Expr.Expr<"u32">) => Expr.Expr<O>)

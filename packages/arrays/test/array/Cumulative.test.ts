@@ -74,7 +74,11 @@ const agree = (dtype: DType.DType, found: DeviceArray.DeviceArray, wanted: Model
     deepStrictEqual([...found.shape], [...wanted.shape])
     strictEqual(found.isContiguous, true)
     // Adding 0 makes a negative zero 0: products of the two orders may have either.
-    deepStrictEqual(Array.from(yield* DeviceArray.toHost(found), (x) => x + 0), wanted.data.map((x) => x + 0), what)
+    deepStrictEqual(
+      Array.from((yield* DeviceArray.toHost(found)) as ArrayLike<number>, (x) => x + 0),
+      wanted.data.map((x) => x + 0),
+      what
+    )
   })
 
 const upload = (dtype: Type, { data, shape }: Model.Model) => DeviceArray.fromHost([...data], { dtype, shape })

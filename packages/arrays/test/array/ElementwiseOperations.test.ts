@@ -5,15 +5,16 @@
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { BufferPool, CommandQueue, type DType, type GpuError } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError } from "effect-gpu-pool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { promote } from "../../src/array/layout/Promotion.ts"
 import { type Gpu, type GpuLayer, onEveryBackend, refuses } from "./ArrayBackends.ts"
 import * as Reference from "./OperationsReference.ts"
+import { type TestedType, testedTypes } from "./TestedTypes.ts"
 
-type Type = DType.DType
+type Type = TestedType
 type Numbers = Reference.Numbers
 
 const upload = <D extends Type>(
@@ -23,7 +24,7 @@ const upload = <D extends Type>(
 ) => DeviceArray.fromHost(numbers, { dtype, shape })
 
 const download = (array: Numbers) =>
-  Effect.map(DeviceArray.toHost(array), (numbers): ReadonlyArray<number> => Array.from(numbers))
+  Effect.map(DeviceArray.toHost(array), (numbers): ReadonlyArray<number> => Array.from(numbers as ArrayLike<number>))
 
 interface Trial {
   readonly name: string
@@ -77,13 +78,13 @@ const together = Effect.fnUntraced(function*(trials: ReadonlyArray<Trial>) {
     const numbers = yield* download(array)
     const length = numbers.length / names.length
     names.forEach((name, row) => {
-      found.set(name, { dtype: array.dtype, numbers: numbers.slice(row * length, (row + 1) * length) })
+      found.set(name, { dtype: array.dtype as Type, numbers: numbers.slice(row * length, (row + 1) * length) })
     })
   }
   return found
 })
 
-const supported = Effect.map(CommandQueue.CommandQueue, ({ info }) => [...info.dtypes])
+const supported = Effect.map(CommandQueue.CommandQueue, ({ info }) => testedTypes(info.dtypes))
 
 const isAsExpected = (
   name: string,

@@ -18,7 +18,8 @@ type Computed = Effect.Effect<Floats, GpuError, DeviceArray.ArrayServices>
 const f32 = (numbers: ReadonlyArray<number>, shape?: ReadonlyArray<number>) =>
   DeviceArray.fromHost(Float32Array.from(numbers), { shape })
 
-const elementsOf = (array: DeviceArray.DeviceArray) => Effect.map(DeviceArray.toHost(array), (all) => Array.from(all))
+const elementsOf = (array: DeviceArray.DeviceArray) =>
+  Effect.map(DeviceArray.toHost(array), (all) => Array.from(all as ArrayLike<number>))
 
 /** Ten operations, whose results are exact for small whole numbers. */
 const operations = 10

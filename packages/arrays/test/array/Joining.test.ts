@@ -17,7 +17,7 @@ import * as Model from "./ArrayModel.ts"
 const same = (found: DeviceArray.DeviceArray, wanted: Model.Model) =>
   Effect.gen(function*() {
     deepStrictEqual([...found.shape], [...wanted.shape])
-    deepStrictEqual(Array.from(yield* DeviceArray.toHost(found)), [...wanted.data])
+    deepStrictEqual(Array.from((yield* DeviceArray.toHost(found)) as ArrayLike<number>), [...wanted.data])
     strictEqual(found.isContiguous, true)
   })
 
@@ -47,7 +47,7 @@ type Case = typeof cases extends fc.Arbitrary<infer A> ? A : never
 
 const dtypes = ["f32", "i32", "u32", "f16", "f64"] as const
 
-const upload = (model: Model.Model, dtype: DType.DType, turned: boolean) =>
+const upload = (model: Model.Model, dtype: typeof dtypes[number], turned: boolean) =>
   Effect.gen(function*() {
     const axes = model.shape.map((_, at) => model.shape.length - 1 - at)
     const stored = turned ? Model.transpose(model, axes) : model

@@ -88,7 +88,7 @@ const ofArrays = Effect.fnUntraced(function*(name: string, dtype: keyof typeof i
   const given = yield* Effect.forEach(operandsOf(dtype), (numbers) => DeviceArray.fromHost(numbers))
   const call = arrays[name] as (...operands: ReadonlyArray<unknown>) => DeviceArray.Computed
   const array = yield* name === "astype" ? call(given[0], "u32") : call(...given.slice(0, arityOf(name)))
-  return { type: array.dtype, numbers: Array.from(yield* DeviceArray.toHost(array)) }
+  return { type: array.dtype, numbers: Array.from((yield* DeviceArray.toHost(array)) as ArrayLike<number>) }
 })
 
 describe("a name that expressions and arrays share", () => {

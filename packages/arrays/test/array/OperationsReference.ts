@@ -3,12 +3,13 @@
  * end.
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
-import type { DType, GpuError } from "effect-gpu-pool"
+import type { GpuError } from "effect-gpu-pool"
 import type * as Effect from "effect/Effect"
+import type { TestedType } from "./TestedTypes.ts"
 
 export type Numbers = DeviceArray.DeviceArray
 export type Computed = Effect.Effect<Numbers, GpuError.GpuError, DeviceArray.ArrayServices>
-type Type = DType.DType
+type Type = TestedType
 
 /** How far an answer may be from the reference, for operands of a float type with that relative error of rounding. */
 type Tolerance = (expected: number, epsilon: number, a: number, b: number) => number

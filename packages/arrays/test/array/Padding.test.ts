@@ -45,7 +45,7 @@ type Case = typeof cases extends fc.Arbitrary<infer A> ? A : never
 const same = (found: DeviceArray.DeviceArray, wanted: Model.Model, what: string) =>
   Effect.gen(function*() {
     deepStrictEqual([...found.shape], [...wanted.shape])
-    deepStrictEqual(Array.from(yield* DeviceArray.toHost(found)), [...wanted.data], what)
+    deepStrictEqual(Array.from((yield* DeviceArray.toHost(found)) as ArrayLike<number>), [...wanted.data], what)
     strictEqual(found.isContiguous, true)
   })
 

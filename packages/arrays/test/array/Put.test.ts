@@ -108,12 +108,12 @@ const agrees = (given: Case) =>
       : yield* DeviceArray.fromHost([...indices.data], { dtype: given.unsigned ? "u32" : "i32", shape: indexShape })
     const written = DeviceArray.put(array, on, source, { axis, mode })
     strictEqual(yield* given.lazy ? DeviceArray.lazy(written) : written, array)
-    const result = Array.from(yield* DeviceArray.toHost(array))
+    const result = Array.from((yield* DeviceArray.toHost(array)) as ArrayLike<number>)
     result.forEach((element, at) => assert.include(wanted[at]!, element))
     if (info.backend === "host") deepStrictEqual(result, wanted.map((of) => of.at(-1)))
     // What is between the elements of a view keeps its elements.
     if (!stepped) return
-    const kept = Array.from(yield* DeviceArray.toHost(whole))
+    const kept = Array.from((yield* DeviceArray.toHost(whole)) as ArrayLike<number>)
     const between = Model.coordinatesOf(stored).flatMap((at, place) =>
       at.some((index) => index % 2 === 0) ? [place] : []
     )

@@ -20,7 +20,8 @@ type Services = Gpu | Scope.Scope
 
 const f32 = (...numbers: ReadonlyArray<number>) => DeviceArray.fromHost(Float32Array.from(numbers))
 
-const elementsOf = (array: DeviceArray.DeviceArray) => Effect.map(DeviceArray.toHost(array), (all) => Array.from(all))
+const elementsOf = (array: DeviceArray.DeviceArray) =>
+  Effect.map(DeviceArray.toHost(array), (all) => Array.from(all as ArrayLike<number>))
 
 const active = Effect.map(BufferPool.stats, ({ activeBlocks }) => activeBlocks)
 

@@ -70,7 +70,7 @@ const multiplied: { readonly [D in "f32" | "i32" | "u32"]: Combine } = {
 
 const extremes = { f32: [-Infinity, Infinity], i32: [-0x80000000, 0x7fffffff], u32: [0, 0xffffffff] } as const
 
-const statistics = (dtype: DType.DType, [lowest, highest]: readonly [number, number]) =>
+const statistics = (dtype: "f32" | "i32" | "u32", [lowest, highest]: readonly [number, number]) =>
   ReductionKernel.makeState({
     name: `statistics_${dtype}`,
     args: [VectorArg(dtype, "x", { access: "read" })],

@@ -89,7 +89,7 @@ class Builder {
     const calm = this.#random.integer(0, 3) > 0
     const numbers = Array.from(
       { length: ArrayModel.sizeOf(shape) },
-      () => calm ? calmNumber(this.#random, dtype) : anyNumber(this.#random, dtype)
+      () => (calm ? calmNumber(this.#random, dtype) : anyNumber(this.#random, dtype)) as number
     )
     this.inputs.push({ dtype, shape, numbers })
     this.models.push({ dtype, shape, elements: numbers.map((number) => read(number, dtype, rules)) })
@@ -137,7 +137,7 @@ class Builder {
   /** A number that the operation accepts beside an array. */
   #literal({ name }: ElementOperation, dtype: DType): number {
     if (name === "power") return this.#random.integer(0, 4)
-    return isFloat(dtype) && name !== "where" ? anyNumber(this.#random, dtype) : this.#random.integer(0, 9)
+    return isFloat(dtype) && name !== "where" ? anyNumber(this.#random, dtype) as number : this.#random.integer(0, 9)
   }
 
   #apply(operation: ElementOperation, operands: ReadonlyArray<number | { readonly literal: number }>): void {

@@ -30,14 +30,14 @@ const inputsOf = (types: readonly [DType, DType], items: number): ReadonlyArray<
   const random = new Random(items)
   const [rows, columns] = types.map(awkwardNumbers) as [ReadonlyArray<number>, ReadonlyArray<number>]
   const pairs = Array.from({ length: items }, (_, item): readonly [number, number] => {
-    if (item % 2 === 0) return [calmNumber(random, types[0]), calmNumber(random, types[1])]
+    if (item % 2 === 0) return [calmNumber(random, types[0]) as number, calmNumber(random, types[1]) as number]
     const pair = items / 2 < rows.length * columns.length ? random.integer(0, items) : (item - 1) / 2
     return [rows[pair % rows.length]!, columns[Math.floor(pair / rows.length) % columns.length]!]
   })
   return [
     { dtype: types[0], shape: [items], numbers: pairs.map(([first]) => first) },
     { dtype: types[1], shape: [items], numbers: pairs.map(([, second]) => second) },
-    { dtype: types[0], shape: [items], numbers: pairs.map(() => anyNumber(random, types[0])) }
+    { dtype: types[0], shape: [items], numbers: pairs.map(() => anyNumber(random, types[0]) as number) }
   ]
 }
 
@@ -69,7 +69,7 @@ const eachOperation = (types: readonly [DType, DType]): Effect.Effect<void, unkn
             ))
         )
         for (const [at, operation] of batch.entries()) {
-          compare(operation, inputs, yield* DeviceArrays.toHost(results[at]!), rules)
+          compare(operation, inputs, (yield* DeviceArrays.toHost(results[at]!)) as ArrayLike<number>, rules)
         }
       }))
     }

@@ -46,7 +46,7 @@ const axesTurned = ({ length }: Shape): Shape => turned(Array.from({ length }, (
 const inputOf = (random: Random, dtype: DType, shape: Shape): Input => ({
   dtype,
   shape,
-  numbers: Array.from({ length: ArrayModel.sizeOf(shape) }, () => calmNumber(random, dtype))
+  numbers: Array.from({ length: ArrayModel.sizeOf(shape) }, () => calmNumber(random, dtype) as number)
 })
 
 const products = (dtype: DType, isTurned: boolean) =>

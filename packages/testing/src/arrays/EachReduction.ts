@@ -35,7 +35,7 @@ const amount = {
 
 const inputOf = (dtype: DType): Input => {
   const random = new Random(1)
-  return { dtype, shape, numbers: Array.from({ length: 3300 }, () => calmNumber(random, dtype)) }
+  return { dtype, shape, numbers: Array.from({ length: 3300 }, () => calmNumber(random, dtype) as number) }
 }
 
 const reduction = (dtype: DType, { name, result, value }: ArrayReduction, axis: number | undefined) =>

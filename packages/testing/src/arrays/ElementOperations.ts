@@ -113,7 +113,7 @@ const floorDivide = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>,
 }
 
 const floorDivideIntegers = (a: number, b: number, type: "i32" | "u32"): number =>
-  wrapped(b === 0 ? 0n : BigInt(Math.floor(a / b)), type)
+  wrapped(b === 0 ? 0n : BigInt(Math.floor(a / b)), type) as number
 
 /** Whether a quotient is farther from whole numbers than the error of a device's division. */
 const flooredQuotient = (a: Interval, b: Interval, type: FloatType): number | undefined => {
@@ -144,7 +144,7 @@ const remainder = ([a, b]: ReadonlyArray<Value>, [type]: ReadonlyArray<DType>, r
 }
 
 const remainderOfIntegers = (a: number, b: number, type: "i32" | "u32"): number =>
-  wrapped(b === 0 ? 0n : BigInt(a - b * Math.floor(a / b)), type)
+  wrapped(b === 0 ? 0n : BigInt(a - b * Math.floor(a / b)), type) as number
 
 /** The integer's power modulo 2^32, by repeated products. A negative power of any base but 1 and -1 is 0. */
 const power = ([a, b]: ReadonlyArray<Value>, types: ReadonlyArray<DType>, rules: FloatRules): Value => {

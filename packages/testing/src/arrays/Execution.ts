@@ -20,7 +20,7 @@ export const upload = (inputs: ReadonlyArray<Input>): Arrays =>
   Effect.map(
     Effect.forEach(inputs, ({ dtype, numbers, shape }) => {
       const data = DType.viewUnsafe(dtype, new ArrayBuffer(numbers.length * DType.byteSize(dtype)), 0, numbers.length)
-      data.set(numbers)
+      data.set(numbers as never)
       return DeviceArrays.fromHost(data as Float32Array<ArrayBuffer>, { shape })
     }),
     (arrays) => new Map(arrays.entries())
@@ -103,7 +103,7 @@ const elementsOf = (
       const made = arrays.get(array)!
       const { dtype, shape } = program.models[array]!
       Expect.same(`type and shape of a${array}`, [made.dtype, made.shape], [dtype, shape])
-      elements.set(array, yield* DeviceArrays.toHost(made))
+      elements.set(array, (yield* DeviceArrays.toHost(made)) as ArrayLike<number>)
     }
     return elements
   })

@@ -6,7 +6,7 @@
 import type { FloatRules } from "effect-gpu-pool/BackendTraits"
 import type { DType } from "effect-gpu-pool/DType"
 import { isFloat } from "../expressions/FloatFormat.ts"
-import { wrapped } from "../expressions/IntegerReference.ts"
+import { type IntegerType, wrapped } from "../expressions/IntegerReference.ts"
 import { applyTo, type Value } from "../expressions/Reference.ts"
 import * as ArrayModel from "./ArrayModel.ts"
 import { castValue, common } from "./ElementOperations.ts"
@@ -52,4 +52,4 @@ const inBatch = (array: ArrayModel.ArrayModel, batch: ReadonlyArray<number>, ins
 const productOf = (x: NonNullable<Value>, y: NonNullable<Value>, dtype: DType, rules: FloatRules): Value =>
   isFloat(dtype)
     ? applyTo("multiply", [x, y], dtype, dtype, { ...rules, reorders: true })
-    : wrapped(BigInt(x as number) * BigInt(y as number), dtype)
+    : wrapped(BigInt(x as number) * BigInt(y as number), dtype as IntegerType)

@@ -6,7 +6,7 @@
 import type { FloatRules } from "effect-gpu-pool/BackendTraits"
 import type { DType } from "effect-gpu-pool/DType"
 import { formatOf, isFloat } from "../expressions/FloatFormat.ts"
-import { wrapped } from "../expressions/IntegerReference.ts"
+import { type IntegerType, wrapped } from "../expressions/IntegerReference.ts"
 import { type Interval, isNaN, isPoint, notANumber, point, rounded } from "../expressions/Interval.ts"
 import type { Value } from "../expressions/Reference.ts"
 
@@ -19,7 +19,7 @@ export const sum = (elements: ReadonlyArray<Value>, dtype: DType, rules: FloatRu
     ? sumOfFloats(elements, dtype, rules)
     : elements.includes(undefined)
     ? undefined
-    : wrapped(elements.reduce((total: bigint, element) => total + BigInt(element as number), 0n), dtype)
+    : wrapped(elements.reduce((total: bigint, element) => total + BigInt(element as number), 0n), dtype as IntegerType)
 
 const sumOfFloats = (elements: ReadonlyArray<Value>, dtype: "f16" | "f32" | "f64", rules: FloatRules): Value => {
   const floats = elements as ReadonlyArray<Interval | undefined>
@@ -67,7 +67,7 @@ export const product = (elements: ReadonlyArray<Value>, dtype: DType, rules: Flo
     ? undefined
     : wrapped(
       elements.reduce((total: bigint, element) => BigInt.asUintN(32, total * BigInt(element as number)), 1n),
-      dtype
+      dtype as IntegerType
     )
 
 const productOfFloats = (

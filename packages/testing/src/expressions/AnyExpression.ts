@@ -9,6 +9,7 @@ import { type ExprType, type Operation, operations, resultType } from "effect-gp
 import type { Random } from "../Random.ts"
 import { anyNumber } from "./AnyNumber.ts"
 import { isFloat } from "./FloatFormat.ts"
+import type { Integer } from "./IntegerReference.ts"
 
 /** An operation with the types of its operands and of its result. */
 export interface Signature {
@@ -19,7 +20,7 @@ export interface Signature {
 
 /** Every operation, with all its combinations of these types and truth values. */
 export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signature> => {
-  const all: ReadonlyArray<ExprType> = [...types, "bool"]
+  const all = [...new Set<ExprType>([...types, "bool"])]
   return (Object.keys(operations) as Array<Operation>).flatMap((operation) => {
     const { arity, rule } = operations[operation]
     if (rule === "astype") {
@@ -61,11 +62,9 @@ export class AnyExpression {
   constructor(random: Random, leaves: Leaves) {
     this.#random = random
     this.#leaves = leaves
-    const types = [...new Set(leaves.elements.map(({ type }) => type))]
+    const types = [...new Set<ExprType>([...leaves.elements.map(({ type }) => type), "bool"])]
     const signatures = signaturesOf(types)
-    this.#byResult = new Map(
-      [...types, "bool" as const].map((type) => [type, signatures.filter(({ result }) => result === type)])
-    )
+    this.#byResult = new Map(types.map((type) => [type, signatures.filter(({ result }) => result === type)]))
   }
 
   /** An expression of a type, with at most `depth` nested operations. */
@@ -80,7 +79,7 @@ export class AnyExpression {
       const known = this.#parts.filter((part) => part.type === type)
       if (known.length > 0) return random.pick(known)
     }
-    if (type !== "bool" && (depth <= 0 || random.integer(0, 7) === 0)) return this.#leaf(type)
+    if (this.#hasLeaf(type) && (depth <= 0 || random.integer(0, 7) === 0)) return this.#leaf(type)
     const signature = this.#signature(type, depth)
     const operands = signature.operands.map((operand) => this.#operand(signature.operation, operand, depth - 1))
     const part = applied(signature, operands)
@@ -88,7 +87,11 @@ export class AnyExpression {
     return part
   }
 
-  /** Truth values need operands of other types, and most programs do arithmetic. */
+  #hasLeaf(type: ExprType): boolean {
+    return type !== "bool" || this.#leaves.elements.some((element) => element.type === type)
+  }
+
+  /** Truth values need operands of other types where there are no vectors of them, and most programs do arithmetic. */
   #signature(type: ExprType, depth: number): Signature {
     const random = this.#random
     const choices = this.#byResult.get(type)!
@@ -115,11 +118,11 @@ export class AnyExpression {
     switch (random.integer(0, 9)) {
       case 0:
       case 1:
-        return Expr.constant(type, anyNumber(random, type))
+        return constantOf(type, anyNumber(random, type))
       case 2:
         return type === "u32"
           ? Expr.index
-          : Expr.constant(type, isFloat(type) ? random.integer(1, 6) / 2 : random.integer(1, 6))
+          : constantOf(type, isFloat(type) ? random.integer(1, 6) / 2 : random.integer(1, 6))
       case 3:
         if (scalars.length > 0) return random.pick(scalars)
         break
@@ -145,6 +148,12 @@ export class AnyExpression {
     return elements.length === 0 ? Expr.index : this.#random.pick(elements)
   }
 }
+
+/** A number, or a truth value, as an expression. */
+export const constantOf = (type: DType, value: Integer): Expr.Expr<DType> =>
+  type === "bool"
+    ? Expr.constant(type, Number(value) % 2 === 1)
+    : Expr.constant<DType>(type, value as number)
 
 const common: ReadonlySet<Operation> = new Set(["add", "subtract", "multiply", "divide", "where", "minimum", "maximum"])
 

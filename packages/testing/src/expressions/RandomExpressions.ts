@@ -19,7 +19,7 @@ const test = inGroup("expressions")
 const perType = 16
 const items = 24
 
-const benchOf = (type: "f32" | "f16" | "f64"): Bench => ({
+const benchOf = (type: DType): Bench => ({
   vectors: [
     { name: "x", dtype: type },
     { name: "y", dtype: "f32", offset: 2 },
@@ -30,11 +30,11 @@ const benchOf = (type: "f32" | "f16" | "f64"): Bench => ({
 })
 
 /** One kernel of random expressions. */
-const kernel = Effect.fnUntraced(function*(random: Random, type: "f32" | "f16" | "f64") {
+const kernel = Effect.fnUntraced(function*(random: Random, type: DType) {
   const { info } = yield* DeviceContext
   const only = yield* replay
   const bench = benchOf(type)
-  const types: ReadonlyArray<DType> = [...new Set([type, "f32", "i32", "u32"] as const)]
+  const types: ReadonlyArray<DType> = [...new Set<DType>([type, "f32", "i32", "u32"])]
   const expressions = new AnyExpression(random, leavesOf(bench))
   const trials = Array.from({ length: perType * types.length }, (_, at): Trial => ({
     name: `case ${at + 1}`,
@@ -47,7 +47,7 @@ const kernel = Effect.fnUntraced(function*(random: Random, type: "f32" | "f16" |
 })
 
 /** Each kernel is compiled, and drivers compile slowly. */
-const randomExpressions = (type: "f32" | "f16" | "f64", kernels: number): Effect.Effect<void, unknown, TestServices> =>
+const randomExpressions = (type: DType, kernels: number): Effect.Effect<void, unknown, TestServices> =>
   Effect.gen(function*() {
     const { info } = yield* DeviceContext
     const count = yield* scaled(info.traits.compiling === "none" ? kernels * 15 : kernels, 2)
@@ -69,10 +69,9 @@ const expectEnough = (total: ReadonlyArray<Compared>): void => {
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("random expressions of f32, i32 and u32 match the reference", { heavy: true }, randomExpressions("f32", 8)),
-  test("random expressions with f16 do, where the device has it", {
-    heavy: true
-  }, supporting("f16", randomExpressions("f16", 3))),
-  test("random expressions with f64 do, where the device has it", {
-    heavy: true
-  }, supporting("f64", randomExpressions("f64", 3)))
+  ...(["f16", "f64", "i8", "u8", "i16", "u16", "i64", "u64", "bool"] as const).map((type) =>
+    test(`random expressions with ${type} do, where the device has it`, {
+      heavy: true
+    }, supporting(type, randomExpressions(type, 3)))
+  )
 ]

@@ -8,18 +8,18 @@ import type { FloatRules } from "effect-gpu-pool/BackendTraits"
 import type { Operation } from "effect-gpu-pool/Operation"
 import { type FloatType, formatOf, isFloat } from "./FloatFormat.ts"
 import { applyToFloats, floatContext } from "./FloatReference.ts"
-import { applyToIntegers, type IntegerType, wrapped } from "./IntegerReference.ts"
+import { applyToIntegers, type Integer, type IntegerType, rangeOf, wrapped } from "./IntegerReference.ts"
 import { contains, hasZero, hull, type Interval, isNaN, isPoint, loaded, point, rounded } from "./Interval.ts"
 
 /** An interval for a float, an exact integer or truth value, or `undefined` where nothing is certain. */
-export type Value = Interval | number | boolean | undefined
+export type Value = Interval | Integer | boolean | undefined
 
 /** The arguments of a kernel as the reference reads them. */
 export interface Arguments {
-  readonly vectors: { readonly [name: string]: ArrayLike<number> }
+  readonly vectors: { readonly [name: string]: ArrayLike<Integer> }
   /** Where the view of a vector starts, in elements. */
   readonly offsets: { readonly [name: string]: number }
-  readonly scalars: { readonly [name: string]: number }
+  readonly scalars: { readonly [name: string]: Integer | boolean }
 }
 
 /** The result of an expression at an item. */
@@ -64,10 +64,11 @@ export const evaluate = (expr: Expr, item: number, args: Arguments, rules: Float
 }
 
 /** An element as a kernel reads it from memory. */
-export const read = (value: number | boolean, type: ExprType, rules: FloatRules): Value => {
+export const read = (value: Integer | boolean, type: ExprType, rules: FloatRules): Value => {
+  if (type === "bool") return Boolean(value)
   if (typeof value === "boolean" || !isFloat(type)) return value
   const format = formatOf(type)
-  return loaded(format.round(value), format, rules)
+  return loaded(format.round(Number(value)), format, rules)
 }
 
 /** The result of an operation. `type` is that of the operand that decides (of `select`, the second). */
@@ -97,11 +98,13 @@ export const applyTo = (
     case "lessEqual":
     case "greater":
     case "greaterEqual":
-      return compare(operation, asInterval(a!), asInterval(b!))
+      return typeof a === "bigint"
+        ? compareExactly(operation, a, b as bigint)
+        : compare(operation, asInterval(a!), asInterval(b!))
   }
   return isFloat(type)
     ? applyToFloats(operation, operands as ReadonlyArray<Interval>, floatContext(type, rules))
-    : applyToIntegers(operation, operands as ReadonlyArray<number>, type as IntegerType)
+    : applyToIntegers(operation, operands as ReadonlyArray<Integer>, type as IntegerType)
 }
 
 const select = ([condition, yes, no]: ReadonlyArray<Value>): Value => {
@@ -148,11 +151,24 @@ const compare = (comparison: Comparison, a: Interval, b: Interval): boolean | un
   }
 }
 
+const compareExactly = (comparison: Comparison, a: bigint, b: bigint): boolean => {
+  const order = a < b ? -1 : a > b ? 1 : 0
+  return compare(comparison, point(order), point(0)) === true
+}
+
 const cast = (value: NonNullable<Value>, result: ExprType, rules: FloatRules): Value => {
   if (typeof value === "object") return castFloat(value, result, rules)
   if (result === "bool") return Boolean(value)
-  if (isFloat(result)) return castToFloat(point(Number(value)), result, rules)
+  if (isFloat(result)) return castToFloat(around(BigInt(value)), result, rules)
   return wrapped(BigInt(value), result)
+}
+
+/** The doubles around an integer, or itself. */
+const around = (value: bigint): Interval => {
+  const magnitude = value < 0n ? -value : value
+  const unit = 2n ** BigInt(Math.max(0, magnitude.toString(2).length - 53))
+  const [lo, hi] = [magnitude / unit * unit, (magnitude + unit - 1n) / unit * unit].map(Number) as [number, number]
+  return value < 0n ? { lo: -hi, hi: -lo } : { lo, hi }
 }
 
 const castFloat = (value: Interval, result: ExprType, rules: FloatRules): Value => {
@@ -165,11 +181,15 @@ const castFloat = (value: Interval, result: ExprType, rules: FloatRules): Value 
 const castToFloat = (value: Interval, result: FloatType, rules: FloatRules): Interval =>
   isNaN(value) ? value : rounded(value.lo, value.hi, formatOf(result), rules)
 
-const saturated = (value: number, type: IntegerType): number => {
-  const [least, most] = type === "i32" ? [-0x80000000, 0x7fffffff] : [0, 0xffffffff]
-  return Number.isNaN(value) ? 0 : Math.min(most, Math.max(least, Math.trunc(value))) + 0
+const saturated = (value: number, type: IntegerType): Integer => {
+  const [least, most] = rangeOf(type)
+  if (Number.isNaN(value)) return wrapped(0n, type)
+  if (value >= Number(most)) return wrapped(most, type)
+  return wrapped(value <= Number(least) ? least : BigInt(Math.trunc(value)), type)
 }
 
 /** Whether a backend may return this element where something is known of the result. */
-export const allows = (value: NonNullable<Value>, found: number): boolean =>
-  typeof value === "object" ? contains(value, found) : Object.is(Number(value), found)
+export const allows = (value: NonNullable<Value>, found: Integer): boolean =>
+  typeof value === "object"
+    ? contains(value, Number(found))
+    : Object.is(typeof value === "boolean" ? Number(value) : value, found)

@@ -27,4 +27,5 @@ export const textOf = (expr: Expr): string => {
   }
 }
 
-export const numberText = (value: number | boolean): string => Object.is(value, -0) ? "-0" : String(value)
+export const numberText = (value: number | bigint | boolean): string =>
+  typeof value === "bigint" ? `${value}n` : Object.is(value, -0) ? "-0" : String(value)

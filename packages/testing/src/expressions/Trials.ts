@@ -19,6 +19,7 @@ import * as Expect from "../Expect.ts"
 import type { Random } from "../Random.ts"
 import type { Leaves } from "./AnyExpression.ts"
 import { anyNumber } from "./AnyNumber.ts"
+import type { Integer } from "./IntegerReference.ts"
 import { isNaN, isSharp } from "./Interval.ts"
 import { allows, type Arguments, evaluate, type Value } from "./Reference.ts"
 import { numberText, textOf } from "./Text.ts"
@@ -84,7 +85,10 @@ export const anyInputs = (random: Random, bench: Bench, items: number): Argument
     Array.from({ length: offset + items + 3 }, () => anyNumber(random, dtype))
   ])),
   offsets: Object.fromEntries(bench.vectors.map(({ name, offset = 0 }) => [name, offset])),
-  scalars: Object.fromEntries(bench.scalars.map(({ dtype, name }) => [name, anyNumber(random, dtype)]))
+  scalars: Object.fromEntries(bench.scalars.map(({ dtype, name }) => {
+    const number = anyNumber(random, dtype)
+    return [name, dtype === "bool" ? number === 1 : number]
+  }))
 })
 
 type Run<A> = Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue.CommandQueue>
@@ -107,13 +111,13 @@ export const runTrials = (trials: ReadonlyArray<Trial>, options: TrialOptions): 
 interface Difference {
   readonly trial: Trial
   readonly item: number
-  readonly found: number
+  readonly found: Integer
   readonly expected: NonNullable<Value>
 }
 
 const compare = (
   trial: Trial,
-  found: ArrayLike<number>,
+  found: ArrayLike<Integer>,
   { inputs, items, rules }: TrialOptions
 ): { readonly compared: Compared; readonly difference: Difference | undefined } => {
   let sharp = 0
@@ -135,7 +139,7 @@ const compare = (
 const compute = (
   trials: ReadonlyArray<Trial>,
   { bench, inputs, items }: TrialOptions
-): Run<ReadonlyMap<DType.DType, ArrayLike<number>>> =>
+): Run<ReadonlyMap<DType.DType, ArrayLike<Integer>>> =>
   Effect.scoped(Effect.gen(function*() {
     const count = Math.max(...trials.map(({ start }) => start)) + items
     const types = [...new Set(trials.map(({ expr }) => expr.type))]
@@ -152,7 +156,7 @@ const compute = (
       outputs.set(type, lease)
     }
     yield* CommandQueue.dispatch(kernel, args as DispatchArguments<typeof kernel.args>, count)
-    const results = new Map<DType.DType, ArrayLike<number>>()
+    const results = new Map<DType.DType, ArrayLike<Integer>>()
     for (const [type, lease] of outputs) results.set(type, yield* download(type, lease, count))
     return results
   }))
@@ -175,10 +179,10 @@ const chain = (trials: ReadonlyArray<Trial>, items: number): Expr.Expr<DType.DTy
     trials.at(-1)!.expr
   )
 
-const upload = (dtype: DType.DType, numbers: ArrayLike<number>) =>
+const upload = (dtype: DType.DType, numbers: ArrayLike<Integer>) =>
   Effect.gen(function*() {
     const bytes = new ArrayBuffer(numbers.length * DType.byteSize(dtype))
-    DType.viewUnsafe(dtype, bytes, 0, numbers.length).set(numbers)
+    DType.viewUnsafe(dtype, bytes, 0, numbers.length).set(numbers as never)
     const lease = yield* BufferPool.allocate(bytes.byteLength)
     yield* CommandQueue.write(lease, bytes)
     return lease
@@ -205,7 +209,7 @@ const explain = ({ expected, found, item, trial }: Difference, options: TrialOpt
     return whole
   })
 
-const told = (expr: Expr.Expr, item: number, found: number, expected: NonNullable<Value>, { inputs }: TrialOptions) =>
+const told = (expr: Expr.Expr, item: number, found: Integer, expected: NonNullable<Value>, { inputs }: TrialOptions) =>
   `${textOf(expr)} is ${numberText(found)} at item ${item}, expected ${valueText(expected)}, where ${
     leafTexts(expr, item, inputs).join(", ")
   }`
@@ -231,6 +235,4 @@ const leafTexts = (expr: Expr.Expr, item: number, inputs: Arguments): ReadonlyAr
 
 /** The operations of an expression whose results are elements, the smallest first. */
 const partsOf = (expr: Expr.Expr): ReadonlyArray<Expr.Expr<DType.DType>> =>
-  [...nodesOf([expr])].filter((node): node is Expr.Expr<DType.DType> =>
-    node !== expr && node.node._tag === "Apply" && node.type !== "bool"
-  )
+  [...nodesOf([expr])].filter((node) => node !== expr && node.node._tag === "Apply")

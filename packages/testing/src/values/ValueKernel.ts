@@ -86,7 +86,8 @@ const openClWords = (element: NumberType, value: string): ReadonlyArray<string> 
  */
 export const wordsOf = (element: NumberType, value: HeldValue): ReadonlyArray<number> => {
   const { f16round = Math.fround } = Math as { readonly f16round?: (value: number) => number }
-  const bytesOf = (one: number | bigint): ArrayBuffer => {
+  const bytesOf = (one: number | bigint | boolean): ArrayBuffer => {
+    if (typeof one === "boolean") return Int32Array.of(one ? 1 : 0).buffer
     if (typeof one === "bigint") return BigInt64Array.of(BigInt.asIntN(64, one)).buffer
     switch (element) {
       case "f32":

@@ -1,10 +1,11 @@
 /**
- * Expressions in JavaScript, for the host backend. Numbers of 32 bits and less are rounded after every step, as a
- * device's registers round them.
+ * Expressions in JavaScript, for the host backend. Numbers are rounded to their types after every step, as a device's
+ * registers round them. Integers of 64 bits are bigints.
  *
  * @since 0.1.0
  */
 import * as HostSource from "../../../domain/data/HostSource.ts"
+import { rangeOf } from "../../../domain/data/ValueType.ts"
 import type { KernelBody } from "../../../domain/kernel/Kernel.ts"
 import {
   call,
@@ -16,8 +17,16 @@ import {
   type Writings
 } from "../../../domain/language/CommonSyntax.ts"
 import type { Language } from "../../../domain/language/Language.ts"
-import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
-import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import type { Constant, LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
+import {
+  bitsOf,
+  type ExprType,
+  isFloat,
+  isInteger,
+  isLong,
+  isUnsigned,
+  type Operation
+} from "../../../domain/language/Operation.ts"
 import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { makeBody } from "./JavaScriptBody.ts"
 
@@ -28,20 +37,47 @@ const rounded = (type: ExprType, text: string): string => {
       return `fround(${text})`
     case "f16":
       return `f16round(${text})`
+    case "i8":
+    case "i16": {
+      const rest = 32 - bitsOf(type)
+      return `(${text}) << ${rest} >> ${rest}`
+    }
+    case "u8":
+      return `(${text}) & 0xff`
+    case "u16":
+      return `(${text}) & 0xffff`
     case "i32":
       return `(${text}) | 0`
     case "u32":
       return `(${text}) >>> 0`
+    case "i64":
+      return `asSigned64(${text})`
+    case "u64":
+      return `asUnsigned64(${text})`
     case "f64":
     case "bool":
       return `(${text})`
   }
 }
 
-const constant = (value: number | boolean, type: ExprType): string => {
+/** A zero of the type. */
+const zero = (type: ExprType): string => isLong(type) ? "0n" : "0"
+
+const constant = (value: Constant, type: ExprType): string => {
+  if (typeof value === "bigint") return `${value}n`
   const held = typeof value === "number" ? roundToType(type, value) : value
   return Object.is(held, -0) ? "-0" : String(held)
 }
+
+/** The number of places of a shift, modulo the bits of the type. JavaScript takes it modulo 32 itself for numbers. */
+const places = (b: string, type: ExprType): string => {
+  const most = bitsOf(type) - 1
+  return isLong(type) ? `BigInt(${b} & ${most})` : bitsOf(type) === 32 ? b : `(${b} & ${most})`
+}
+
+/** The bits of an integer of up to 32, as a number without a sign. */
+const ownBits = (a: string, type: ExprType): string =>
+  isUnsigned(type) || bitsOf(type) === 32 ? a : `${a} & ${2 ** bitsOf(type) - 1}`
 
 /** What gives the type its numbers at once, or truth values. */
 const exact: Writings = {
@@ -51,12 +87,27 @@ const exact: Writings = {
   isNaN: ([a]) => `${a} !== ${a}`,
   isFinite: ([a]) => `${a} - ${a} === 0`,
   where: ([a, b, c]) => `${a} ? ${b} : ${c}`,
-  rightShift: ([a, b], type) => type === "u32" ? `${a} >>> ${b}` : `${a} >> ${b}`,
-  truncDivide: ([a, b], type) => `${b} === 0 ? 0 : ${rounded(type, `${a} / ${b}`)}`,
+  rightShift: ([a, b = ""], type) => `${a} ${type === "u32" ? ">>>" : ">>"} ${places(b, type)}`,
+  truncDivide: ([a, b], type) => `${b} === ${zero(type)} ? ${zero(type)} : ${rounded(type, `${a} / ${b}`)}`,
   fmod: ([a, b], type) =>
     isFloat(type)
       ? rounded(type, `${a} - ${rounded(type, `${b} * trunc(${rounded(type, `${a} / ${b}`)})`)}`)
-      : `${b} === 0 ? 0 : ${rounded(type, `${a} % ${b}`)}`
+      : `${b} === ${zero(type)} ? ${zero(type)} : ${rounded(type, `${a} % ${b}`)}`,
+  countOneBits: ([a = ""], type) => isLong(type) ? `countOneBits64(${a})` : `countOneBits(${ownBits(a, type)})`,
+  countLeadingZeros: ([a = ""], type) => {
+    if (isLong(type)) return `countLeadingZeros64(${a})`
+    const more = 32 - bitsOf(type)
+    return more === 0 ? `clz32(${a})` : `clz32(${ownBits(a, type)}) - ${more}`
+  }
+}
+
+/** What `Math` has of numbers, of bigints. */
+const ofLongs: Writings = {
+  abs: ([a], type) => rounded(type, `${a} < 0n ? -${a} : ${a}`),
+  sign: ([a]) => `${a} > 0n ? 1n : ${a} < 0n ? -1n : 0n`,
+  minimum: ([a, b]) => `${a} < ${b} ? ${a} : ${b}`,
+  maximum: ([a, b]) => `${a} > ${b} ? ${a} : ${b}`,
+  clip: ([a, b, c]) => `(${a} > ${b} ? ${a} : ${b}) < ${c} ? (${a} > ${b} ? ${a} : ${b}) : ${c}`
 }
 
 /** Functions of the same meaning, of `Math` or among those of bodies, where they have other names than the operation. */
@@ -65,8 +116,7 @@ const calls: { readonly [name in Operation]?: string } = {
   round: "roundHalfEven",
   // `Math.min` and `Math.max` return NaN where an operand is NaN, as these operations do.
   minimum: "min",
-  maximum: "max",
-  countLeadingZeros: "clz32"
+  maximum: "max"
 }
 
 const factor = (type: ExprType, value: number): number => type === "f64" ? value : Math.fround(value)
@@ -74,10 +124,10 @@ const factor = (type: ExprType, value: number): number => type === "f64" ? value
 /** What may lie outside the type. */
 const inexact: Writings = {
   ...computing,
-  multiply: ([a, b], type) => isFloat(type) ? `${a} * ${b}` : `imul(${a}, ${b})`,
+  multiply: ([a, b], type) => isFloat(type) || isLong(type) ? `${a} * ${b}` : `imul(${a}, ${b})`,
   divide: infix("/"),
   negative: ([a]) => `-${a}`,
-  leftShift: infix("<<"),
+  leftShift: ([a, b = ""], type) => `${a} << ${places(b, type)}`,
   clip: ([a, b, c]) => `min(max(${a}, ${b}), ${c})`,
   degrees: ([a], type) => `${a} * ${factor(type, 180 / Math.PI)}`,
   radians: ([a], type) => `${a} * ${factor(type, Math.PI / 180)}`,
@@ -87,18 +137,30 @@ const inexact: Writings = {
 
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   if (operation === "astype") return cast(operands[0]!, type, result)
-  return exact[operation]?.(operands, type) ??
+  return (isLong(type) ? ofLongs[operation]?.(operands, type) : undefined) ?? exact[operation]?.(operands, type) ??
     rounded(type, (inexact[operation] ?? call(calls[operation] ?? operation))(operands, type))
 }
 
 /** Converts floats to integers with saturation, and NaN to 0 as `| 0` does. */
 const cast = (a: string, type: ExprType, result: ExprType): string => {
   if (type === result) return a
-  if (type === "bool") return `${a} ? 1 : 0`
-  if (result === "bool") return `${a} !== 0`
-  if (isFloat(type) && result === "i32") return `max(-2147483648, min(2147483647, ${a})) | 0`
-  if (isFloat(type) && result === "u32") return `max(0, min(4294967295, ${a})) >>> 0`
-  return rounded(result, a)
+  if (type === "bool") return isLong(result) ? `${a} ? 1n : 0n` : `${a} ? 1 : 0`
+  if (result === "bool") return `${a} !== ${zero(type)}`
+  if (isLong(type)) return castLong(a, result)
+  if (isFloat(type) && isInteger(result)) {
+    const [least, most] = rangeOf(result)
+    return isLong(result)
+      ? `saturated64(${a}, ${constant(least, result)}, ${constant(most, result)})`
+      : rounded(result === "u32" ? "u32" : "i32", `max(${least}, min(${most}, ${a}))`)
+  }
+  return rounded(result, isLong(result) ? `BigInt(${a})` : a)
+}
+
+/** A float is rounded once, which that of a double is not. */
+const castLong = (a: string, result: ExprType): string => {
+  if (isLong(result)) return rounded(result, a)
+  if (isInteger(result)) return rounded(result, `Number(BigInt.asIntN(32, ${a}))`)
+  return rounded(result, result === "f64" ? `Number(${a})` : `oddOf64(${a})`)
 }
 
 /**
@@ -119,7 +181,7 @@ export const writer: LanguageWriter = {
   language,
   declare: (name, _type, value) => `const ${name} = ${value}`,
   constant,
-  load: (vector, index) => `v__${vector}[${index}]`,
+  load: (vector, index, dtype) => `v__${vector}[${index}]${dtype === "bool" ? " !== 0" : ""}`,
   store: (vector, index, value) => `v__${vector}[${index}] = ${value}`,
   scalar: (name) => `s__${name}`,
   viewIndex: (vector, index, withOffset) => withOffset ? `${index} + o__${vector}` : index,

@@ -28,8 +28,54 @@ const roundHalfEven = (value: number): number => {
 const power = (base: number, exponent: number): number =>
   base === 1 || (base === -1 && Math.abs(exponent) === Infinity) ? 1 : base ** exponent
 
+const asSigned64 = (value: bigint): bigint => BigInt.asIntN(64, value)
+
+const asUnsigned64 = (value: bigint): bigint => BigInt.asUintN(64, value)
+
+const countOneBits64 = (value: bigint): bigint => {
+  let rest = BigInt.asUintN(64, value)
+  let count = 0n
+  for (; rest !== 0n; rest &= rest - 1n) count++
+  return count
+}
+
+const countLeadingZeros64 = (value: bigint): bigint => {
+  const bits = BigInt.asUintN(64, value)
+  const high = Number(bits >> 32n)
+  return BigInt(high === 0 ? 32 + Math.clz32(Number(bits & 0xffffffffn)) : Math.clz32(high))
+}
+
+/** A float as the nearest whole number of a range, without its fraction; NaN as 0. */
+const saturated64 = (value: number, least: bigint, most: bigint): bigint => {
+  if (value !== value) return 0n
+  if (value >= Number(most)) return most
+  return value <= Number(least) ? least : BigInt(Math.trunc(value))
+}
+
+/**
+ * A double near an integer, from which rounding to a smaller float gives what rounding the integer gives: of the bits
+ * that do not fit, it says in its last one whether any is set.
+ */
+const oddOf64 = (value: bigint): number => {
+  const magnitude = value < 0n ? -value : value
+  if (magnitude < 0x20000000000000n) return Number(value)
+  const odd = Number((magnitude >> 11n) | ((magnitude & 0x7ffn) === 0n ? 0n : 1n)) * 2048
+  return value < 0n ? -odd : odd
+}
+
 /** What bodies can call, beside `Math`. They call nothing of this file themselves, since they move with the bodies as text. */
-const own = { countOneBits, roundHalfEven, power, exp2: (value: number) => 2 ** value }
+const own = {
+  asSigned64,
+  asUnsigned64,
+  countLeadingZeros64,
+  countOneBits,
+  countOneBits64,
+  exp2: (value: number) => 2 ** value,
+  oddOf64,
+  power,
+  roundHalfEven,
+  saturated64
+}
 
 /** What bodies can call. */
 const functions: { readonly [name: string]: unknown } = {

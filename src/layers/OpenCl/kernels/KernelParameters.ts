@@ -19,7 +19,7 @@ type PassedParameter = Exclude<DispatchParameters.Parameter, DispatchParameters.
 
 interface Passed {
   readonly parameter: PassedParameter
-  /** The type as which its numbers are passed: an f16 is passed as a float, which the kernel converts back. */
+  /** The type as which its numbers are passed: f16 as a float, bool as a uchar, which the kernel converts back. */
   readonly carrier: ValueType.Carrier
   readonly bytes: number
 }
@@ -92,6 +92,6 @@ const argumentOf = (
 const passed = (parameter: PassedParameter): Passed => {
   if (!DispatchParameters.isNumber(parameter)) return { parameter, carrier: "u64", bytes: 8 }
   const { element, length } = ValueType.partsOf(DispatchParameters.typeOf(parameter))
-  const carrier = element === "f16" ? "f32" : element
+  const carrier = element === "f16" ? "f32" : element === "bool" ? "u8" : element
   return { parameter, carrier, bytes: ValueType.numberBytes(carrier) * (length === 3 ? 4 : length) }
 }

@@ -10,7 +10,8 @@ import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import { isNumeric, type KernelArgument, type LocalArg, type ScalarArg } from "../../../domain/kernel/KernelArgument.ts"
 import type { Extents } from "../../../domain/kernel/Workgroup.ts"
 
-const types: { readonly [N in ValueType.NumberType]: string } = {
+/** The types of elements, as memory has them: OpenCL C has no `bool` there. */
+const types: { readonly [D in DType]: string } = {
   f32: "float",
   f16: "half",
   f64: "double",
@@ -21,7 +22,8 @@ const types: { readonly [N in ValueType.NumberType]: string } = {
   i32: "int",
   u32: "uint",
   i64: "long",
-  u64: "ulong"
+  u64: "ulong",
+  bool: "uchar"
 }
 
 /**
@@ -63,16 +65,17 @@ const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
   )
 }
 
-/** Kernels cannot take a half by value everywhere: it comes as a float and is narrowed. */
-const isNarrowed = ({ dtype }: ScalarArg): boolean => ValueType.partsOf(dtype).element === "f16"
+/** Kernels cannot take a half by value everywhere, and no bool: they come as a float and a uchar, and are narrowed. */
+const isNarrowed = ({ dtype }: ScalarArg): boolean => dtype === "bool" || ValueType.partsOf(dtype).element === "f16"
 
 /** `float3`, or `float`. */
-const typeOf = (element: ValueType.NumberType, { dtype }: ScalarArg): string => {
+const typeOf = (element: DType, { dtype }: ScalarArg): string => {
   const { length } = ValueType.partsOf(dtype)
   return `${types[element]}${length === 1 ? "" : length}`
 }
 
 const narrowing = (argument: ScalarArg): string => {
+  if (argument.dtype === "bool") return `  const bool ${argument.name} = ${wideName(argument)} != 0;`
   const type = typeOf("f16", argument)
   const wide = wideName(argument)
   return `  const ${type} ${argument.name} = ${type === "half" ? `(half) ${wide}` : `convert_${type}(${wide})`};`
@@ -90,7 +93,7 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
   if (argument._tag === "ScalarArg") {
     const { element } = ValueType.partsOf(argument.dtype)
     return isNarrowed(argument)
-      ? [`const ${typeOf("f32", argument)} ${wideName(argument)}`]
+      ? [`const ${typeOf(element === "bool" ? element : "f32", argument)} ${wideName(argument)}`]
       : [`const ${typeOf(element, argument)} ${argument.name}`]
   }
   const type = types[argument.dtype]

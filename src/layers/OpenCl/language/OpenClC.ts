@@ -1,9 +1,11 @@
 /**
  * Expressions in OpenCL C. Signed overflow, division by zero and conversions of what the target cannot hold have no
- * defined meaning there: signed numbers are added and multiplied as unsigned ones, and functions guard the rest.
+ * defined meaning there: signed numbers are added and multiplied as unsigned ones, and functions guard the rest. Integers
+ * of 8 and 16 bits are computed in 32, and their results are cut to the type.
  *
  * @internal
  */
+import { rangeOf } from "../../../domain/data/ValueType.ts"
 import {
   call,
   callOwn,
@@ -19,8 +21,15 @@ import {
 } from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Language } from "../../../domain/language/Language.ts"
-import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
-import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import type { Constant, LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
+import {
+  bitsOf,
+  type ExprType,
+  isFloat,
+  isInteger,
+  isUnsigned,
+  type Operation
+} from "../../../domain/language/Operation.ts"
 import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { eights } from "./OpenClEights.ts"
 import { functions } from "./OpenClFunctions.ts"
@@ -31,8 +40,21 @@ const names: { readonly [T in ExprType]: string } = {
   u32: "uint",
   f16: "half",
   f64: "double",
+  i8: "char",
+  u8: "uchar",
+  i16: "short",
+  u16: "ushort",
+  i64: "long",
+  u64: "ulong",
   bool: "bool"
 }
+
+/** The unsigned integer of the same bits. */
+const unsignedName = (type: ExprType): string => isUnsigned(type) ? names[type] : `u${names[type]}`
+
+/** An integer of the type, from the low bits of another. */
+const cut = (type: ExprType, value: string): string =>
+  isUnsigned(type) ? `(${names[type]}) (${value})` : `as_${names[type]}((${unsignedName(type)}) (${value}))`
 
 const always: Writings = {
   ...comparing,
@@ -43,23 +65,27 @@ const always: Writings = {
   where: ([a, b, c]) => `${a} ? ${b} : ${c}`
 }
 
-/** For what is undefined for int where the result is out of range. */
-const wrapped = (sign: string): Writing => ([a, b]) => `as_int(as_uint(${a}) ${sign} as_uint(${b}))`
+/** For what is undefined for signed numbers where the result is out of range. */
+const wrapped = (sign: string): Writing => ([a, b], type) =>
+  cut(type, `(${unsignedName(type)}) ${a} ${sign} (${unsignedName(type)}) ${b}`)
+
+/** The number of places of a shift, modulo the bits of the type. */
+const places = (b: string, type: ExprType): string => `(${b} & ${bitsOf(type) - 1}u)`
 
 const ofSigned: Writings = {
   add: wrapped("+"),
   subtract: wrapped("-"),
   multiply: wrapped("*"),
-  negative: ([a]) => `as_int(0u - as_uint(${a}))`,
-  abs: ([a]) => `abs__i32(${a})`,
+  negative: ([a], type) => cut(type, `0u - (${unsignedName(type)}) ${a}`),
+  abs: callOwn("abs"),
   sign: ([a]) => `(${a} > 0) - (${a} < 0)`,
-  leftShift: ([a, b]) => `as_int(as_uint(${a}) << (${b} & 31u))`
+  leftShift: ([a, b = ""], type) => cut(type, `(${unsignedName(type)}) ${a} << ${places(b, type)}`)
 }
 
 const ofUnsigned: Writings = {
   negative: ([a]) => `0u - ${a}`,
   abs: ([a = ""]) => a,
-  sign: ([a]) => `min(${a}, 1u)`
+  sign: ([a]) => `${a} > 0 ? 1 : 0`
 }
 
 const ofInteger: Writings = {
@@ -67,7 +93,35 @@ const ofInteger: Writings = {
   truncDivide: callOwn("truncDivide"),
   fmod: callOwn("fmod"),
   countOneBits: call("popcount"),
-  countLeadingZeros: ([a]) => `${a} == 0 ? 32 : clz(${a})`
+  countLeadingZeros: ([a], type) => `${a} == 0 ? ${bitsOf(type)} : clz(${a})`
+}
+
+/**
+ * Of 8 and 16 bits: C computes them as int, whose multiplication may overflow. The functions of 32 bits take them, and
+ * drivers need no others.
+ */
+const ofSmall: Writings = {
+  ...ofInteger,
+  add: ([a, b], type) => cut(type, `${a} + ${b}`),
+  subtract: ([a, b], type) => cut(type, `${a} - ${b}`),
+  multiply: ([a, b], type) => cut(type, `(uint) ${a} * (uint) ${b}`),
+  negative: ([a], type) => cut(type, `-${a}`),
+  abs: ([a = ""], type) => isUnsigned(type) ? a : cut(type, `abs__i32(${a})`),
+  sign: ([a]) => `(${a} > 0) - (${a} < 0)`,
+  minimum: ([a, b]) => `${a} < ${b} ? ${a} : ${b}`,
+  maximum: ([a, b]) => `${a} > ${b} ? ${a} : ${b}`,
+  clip: ([a, b, c], type) => cut(type, `min(max((int) ${a}, (int) ${b}), (int) ${c})`),
+  truncDivide: ([a, b], type) => cut(type, `truncDivide__i32(${a}, ${b})`),
+  fmod: ([a, b], type) => cut(type, `fmod__i32(${a}, ${b})`),
+  bitwiseAnd: ([a, b], type) => cut(type, `${a} & ${b}`),
+  bitwiseOr: ([a, b], type) => cut(type, `${a} | ${b}`),
+  bitwiseXor: ([a, b], type) => cut(type, `${a} ^ ${b}`),
+  bitwiseNot: ([a], type) => cut(type, `~${a}`),
+  leftShift: ([a, b = ""], type) => cut(type, `(uint) ${a} << ${places(b, type)}`),
+  rightShift: ([a, b = ""], type) => cut(type, `${a} >> ${places(b, type)}`),
+  countOneBits: ([a], type) => `popcount((uint) (${unsignedName(type)}) ${a})`,
+  countLeadingZeros: ([a], type) =>
+    `${a} == 0 ? ${bitsOf(type)} : clz((uint) (${unsignedName(type)}) ${a}) - ${32 - bitsOf(type)}`
 }
 
 const ofFloat: Writings = {
@@ -76,13 +130,27 @@ const ofFloat: Writings = {
   isFinite: callOwn("isFinite"),
   mix: callOwn("mix"),
   negative: ([a]) => `-${a}`,
-  abs: call("fabs")
+  abs: call("fabs"),
+  fract: ([a], type) => `${a} - ${type === "f16" ? `floor(${a})` : `floor__${type}(${a})`}`
+}
+
+/** What a type has of its own. */
+const ofType = (type: ExprType): Writings => {
+  if (!isInteger(type)) return isFloat(type) ? ofFloat : {}
+  return bitsOf(type) < 32 ? ofSmall : isUnsigned(type) ? ofUnsigned : ofSigned
 }
 
 /** OpenCL's own functions of floats, where they have other names than the operation. */
 const builtIn: { readonly [name in Operation]?: string } = { inverseSqrt: "rsqrt", power: "pow", round: "rint" }
 
+/**
+ * Functions that convert to integers on the way: where LLVM knows the operand when it compiles PoCL's, a NaN and for some an
+ * infinity give any number at all.
+ */
+const guarded: ReadonlySet<Operation> = new Set(["exp", "exp2", "sinh", "tanh", "floor", "ceil", "trunc", "round"])
+
 const single = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
+  if (guarded.has(operation)) return callOwn(builtIn[operation] ?? operation)(operands, type)
   const [a, b] = operands
   switch (operation) {
     case "divide":
@@ -99,8 +167,7 @@ const single = (operation: Operation, operands: ReadonlyArray<string>, type: Exp
 /** Functions of halves are computed in float, and the result is rounded once. */
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   if (operation === "astype") return cast(operands[0]!, type, result)
-  const own = type === "i32" ? ofSigned : type === "u32" ? ofUnsigned : undefined
-  const writing = own?.[operation] ?? always[operation] ?? (isFloat(type) ? ofFloat : ofInteger)[operation]
+  const writing = ofType(type)[operation] ?? always[operation] ?? (isInteger(type) ? ofInteger[operation] : undefined)
   if (writing !== undefined) return writing(operands, type)
   if (!isFloat(type)) throw new Error(`OpenCL C has no ${operation} of ${type}`)
   return type === "f16"
@@ -111,16 +178,20 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
 const cast = (a: string, type: ExprType, result: ExprType): string => {
   if (type === result) return a
   if (result === "bool") return `${a} != 0`
-  if (isFloat(type) && (result === "i32" || result === "u32")) {
-    return `${result}__${type === "f16" ? `f32((float) ${a})` : `${type}(${a})`}`
-  }
-  if (type === "i32" && result === "u32") return `as_uint(${a})`
-  if (type === "u32" && result === "i32") return `as_int(${a})`
-  return `(${names[result]}) ${a}`
+  if (isFloat(type) && isInteger(result)) return castToInteger(a, type, result)
+  return isInteger(type) && isInteger(result) ? cut(result, a) : `(${names[result]}) ${a}`
 }
 
-const constant = (value: number | boolean, type: ExprType): string => {
+const castToInteger = (a: string, type: ExprType, result: Parameters<typeof rangeOf>[0]): string => {
+  const from = type === "f16" ? `f32((float) ${a})` : `${type}(${a})`
+  return bitsOf(result) < 32
+    ? `(${names[result]}) clamp(i32__${from}, ${rangeOf(result).join(", ")})`
+    : `${result}__${from}`
+}
+
+const constant = (value: Constant, type: ExprType): string => {
   if (typeof value === "boolean") return String(value)
+  if (typeof value === "bigint") return longConstant(value, type)
   switch (type) {
     case "f32": {
       const held = roundToType(type, value)
@@ -133,11 +204,16 @@ const constant = (value: number | boolean, type: ExprType): string => {
       if (Number.isNaN(held)) return "as_half((ushort) 0x7e00)"
       return Number.isFinite(held) ? `(half) (${decimal(held)}f)` : `as_half((ushort) 0x${held > 0 ? "7c00" : "fc00"})`
     }
-    case "i32":
-      return value === -0x80000000 ? "(-2147483647 - 1)" : String(value)
-    default:
+    case "u32":
       return `${value}u`
+    default:
+      return value === -0x80000000 ? "(-2147483647 - 1)" : String(value)
   }
+}
+
+const longConstant = (value: bigint, type: ExprType): string => {
+  if (type === "u64") return `${value}ul`
+  return value === -(2n ** 63n) ? "(-9223372036854775807l - 1)" : `${value}l`
 }
 
 const needsBits = (value: number): boolean => !Number.isFinite(value)
@@ -156,6 +232,7 @@ export const language: Language = { id: "opencl", name: "OpenCL C", bodies: "ite
 
 export const openClC: LanguageWriter = {
   ...itemSubscripts,
+  load: (vector, index, dtype) => `${vector}[${index}]${dtype === "bool" ? " != 0" : ""}`,
   language,
   declare: (name, type, value) => `const ${names[type]} ${name} = ${value};`,
   constant,

@@ -6,50 +6,79 @@
  */
 import type { DType } from "../../../domain/data/DType.ts"
 import type { Eights } from "../../../domain/language/LanguageWriter.ts"
-import { isFloat } from "../../../domain/language/Operation.ts"
+import { bitsOf, isFloat, isInteger, isLong, isUnsigned } from "../../../domain/language/Operation.ts"
 
-const wide: { readonly [D in DType]: "uint" | "float" | "double" } = {
-  f32: "float",
-  i32: "uint",
+/** The type of sums of 32 or 64 bits, in which unsigned integers stand for those with a sign too. */
+const wide = (sum: DType): "uint" | "ulong" | "float" | "double" =>
+  isLong(sum) ? "ulong" : isInteger(sum) ? "uint" : sum === "f64" ? "double" : "float"
+
+const memory: { readonly [D in DType]?: string } = {
+  i8: "char",
+  u8: "uchar",
+  i16: "short",
+  u16: "ushort",
+  i32: "int",
   u32: "uint",
-  f16: "float",
-  f64: "double"
+  i64: "long",
+  u64: "ulong",
+  bool: "uchar"
+}
+
+/** Whether integers have a sign, which conversions to more bits extend. */
+const isSigned = (type: DType): boolean => isInteger(type) && !isUnsigned(type)
+
+/** Integers as sums have them: of the same bits, or with their sign extended. `eight` is the text after a type's name. */
+const asSum = (loaded: string, from: DType, sum: DType, eight: "" | "8"): string => {
+  const name = wide(sum)
+  if (memory[from] === name) return loaded
+  const signed = name === "uint" ? "int" : "long"
+  const extended = memory[from] === signed ? loaded : `convert_${isSigned(from) ? signed : name}${eight}(${loaded})`
+  return isSigned(from) ? `as_${name}${eight}(${extended})` : extended
 }
 
 /** Eight elements in the type of the sums. */
 const loadEight = (vector: string, index: string, from: DType, sum: DType): string => {
   const loaded = from === "f16" ? `vload_half8(0, ${vector} + ${index})` : `vload8(0, ${vector} + ${index})`
-  if (!isFloat(sum)) return from === "i32" ? `as_uint8(${loaded})` : loaded
-  return from === sum || (from === "f16" && sum === "f32") ? loaded : `convert_${wide[sum]}8(${loaded})`
+  if (!isFloat(sum)) return asSum(loaded, from, sum, "8")
+  return from === sum || (from === "f16" && sum === "f32") ? loaded : `convert_${wide(sum)}8(${loaded})`
 }
 
 const loadOne = (vector: string, index: string, from: DType, sum: DType): string => {
   const loaded = `${vector}[${index}]`
-  if (!isFloat(sum)) return from === "i32" ? `as_uint(${loaded})` : loaded
-  return from === sum ? loaded : `(${wide[sum]}) ${loaded}`
+  if (!isFloat(sum)) return asSum(loaded, from, sum, "")
+  return from === sum ? loaded : `(${wide(sum)}) ${loaded}`
 }
 
-const stored = (value: string, to: DType): string =>
-  to === "i32" ? `as_int(${value})` : to === "f16" ? `(half) ${value}` : value
+/** A sum as an element in memory: cut to its bits. */
+const stored = (value: string, sum: DType, to: DType, eight: "" | "8"): string => {
+  if (to === "f16") return `(half) ${value}`
+  const name = memory[to]
+  if (name === undefined || name === wide(sum)) return value
+  if (to === "bool") return eight === "" ? `${value} != 0` : `convert_uchar8(min(${value}, (uint8) 1))`
+  const unsigned = isSigned(to) ? `u${name}` : name
+  const bits = bitsOf(to)
+  const cut = bits === bitsOf(sum) ? value : `convert_${unsigned}${eight}(${value} & ${2 ** bits - 1}u)`
+  return isSigned(to) ? `as_${name}${eight}(${cut})` : cut
+}
 
 /** The array in which sums lie of which not all are stored. */
 const part = "part__"
 
 export const eights: Eights = {
-  one: (name, vector, index, from, sum) => `const ${wide[sum]} ${name} = ${loadOne(vector, index, from, sum)};`,
-  load: (name, vector, index, from, sum) => `const ${wide[sum]}8 ${name} = ${loadEight(vector, index, from, sum)};`,
-  zero: (name, sum) => `${wide[sum]}8 ${name} = 0;`,
+  one: (name, vector, index, from, sum) => `const ${wide(sum)} ${name} = ${loadOne(vector, index, from, sum)};`,
+  load: (name, vector, index, from, sum) => `const ${wide(sum)}8 ${name} = ${loadEight(vector, index, from, sum)};`,
+  zero: (name, sum) => `${wide(sum)}8 ${name} = 0;`,
   addProduct: (sums, one, eight) => `${sums} = ${sums} + ${one} * ${eight};`,
-  store: (sums, vector, index, _sum, to) =>
+  store: (sums, vector, index, sum, to) =>
     to === "f16"
       ? `vstore_half8(${sums}, 0, ${vector} + ${index});`
-      : `vstore8(${to === "i32" ? `as_int8(${sums})` : sums}, 0, ${vector} + ${index});`,
+      : `vstore8(${stored(sums, sum, to, "8")}, 0, ${vector} + ${index});`,
   storeRest: (sums, skipped, vector, index, sum, to) => [
     "{",
-    `${wide[sum]} ${part}[${sums.length * 8}];`,
+    `${wide(sum)} ${part}[${sums.length * 8}];`,
     ...sums.map((eight, at) => `vstore8(${eight}, ${at}, ${part});`),
     `for (uint c__ = ${skipped}; c__ < ${sums.length * 8}u; c__++) {`,
-    `${vector}[${index} + c__] = ${stored(`${part}[c__]`, to)};`,
+    `${vector}[${index} + c__] = ${stored(`${part}[c__]`, sum, to, "")};`,
     "}",
     "}"
   ]

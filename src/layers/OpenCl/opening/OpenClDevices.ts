@@ -55,6 +55,7 @@ const deviceProperties = {
   isLittleEndian: [0x1026, bool],
   isAvailable: [0x1027, bool],
   hasCompiler: [0x1028, bool],
+  profile: [0x102e, InfoQuery.text],
   extensions: [0x1030, InfoQuery.text]
 } as const satisfies InfoQuery.Properties
 
@@ -157,16 +158,26 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
 })
 
 /** Without advice where the runtime itself has no halves: no other device helps then. */
-const elementTypes = ({ extensions }: OpenClDevice): Pick<DeviceInfo, "dtypes" | "missingDTypes"> => {
-  const dtypes = new Set<DType.DType>(["f32", "i32", "u32"])
+const elementTypes = ({ extensions, isEmbedded }: OpenClDevice): Pick<DeviceInfo, "dtypes" | "missingDTypes"> => {
+  const needs = new Map([...OpenClSource.extensions, ...(isEmbedded ? longs : [])])
+  const dtypes = new Set<DType.DType>()
   const missingDTypes = new Map<DType.DType, string>()
-  for (const [dtype, extension] of OpenClSource.extensions) {
+  for (const dtype of DType.all) {
+    const extension = needs.get(dtype)
     if (!DType.hostSupports(dtype)) continue
-    if (extensions.includes(extension)) dtypes.add(dtype)
-    else missingDTypes.set(dtype, `It needs ${extension}, which the device lacks: use f32, or a device that has it.`)
+    if (extension === undefined || extensions.includes(extension)) dtypes.add(dtype)
+    else {
+      const other = extension === longsExtension ? "i32 or u32" : "f32"
+      missingDTypes.set(dtype, `It needs ${extension}, which the device lacks: use ${other}, or a device that has it.`)
+    }
   }
   return { dtypes, missingDTypes }
 }
+
+const longsExtension = "cles_khr_int64"
+
+/** By which the embedded profile has 64-bit integers; the full one always has them. */
+const longs: typeof OpenClSource.extensions = [["i64", longsExtension], ["u64", longsExtension]]
 
 const platformIds = (api: OpenClApi): Effect.Effect<ReadonlyArray<bigint>, GpuError> => {
   const count = new Uint32Array(new ArrayBuffer(4))
@@ -229,6 +240,7 @@ const describeDevice = (api: OpenClApi, id: bigint, index: number): OpenClDevice
     maxWorkItemSizes: [itemsOf(facts, 0), itemsOf(facts, 1), itemsOf(facts, 2)],
     images: facts.imageSupport ? { maxReadImages, maxWriteImages, maxSamplers } : undefined,
     memoryAlignment: alignmentOf(facts.memoryAlignmentBits),
+    isEmbedded: facts.profile === "EMBEDDED_PROFILE",
     extensions: facts.extensions.split(" ").filter((name) => name !== ""),
     unusable: unusable(facts) ?? (isVersion12(plain) && api.loaderVersion < 1.2 ? outdatedLoader : undefined),
     id

@@ -39,6 +39,8 @@ export interface OpenClDevice {
   readonly maxParameterBytes: number
   /** CL_DEVICE_MEM_BASE_ADDR_ALIGN in bytes: a sub-region begins at a multiple of it. */
   readonly memoryAlignment: number
+  /** Whether it has only the embedded profile, which leaves out 64-bit integers unless an extension brings them. */
+  readonly isEmbedded: boolean
   /** How many images and samplers one kernel can take, or nothing where it has no images. */
   readonly images?: ImageLimits | undefined
   /** As `cl_khr_fp64`. */

@@ -37,7 +37,6 @@ export interface SvmCapabilities {
   readonly missing: string | undefined
 }
 
-const CL_DEVICE_PROFILE = 0x102e
 const CL_DEVICE_SVM_CAPABILITIES = 0x1053
 
 /** A long16, which the full profile always has. */
@@ -53,7 +52,7 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
     fineGrain: (bits & 2) !== 0,
     fineGrainSystem: (bits & 4) !== 0,
     atomics: (bits & 8) !== 0,
-    maxAlignment: isEmbedded(api, device) && !device.extensions.includes("cles_khr_int64")
+    maxAlignment: device.isEmbedded && !device.extensions.includes("cles_khr_int64")
       ? largestType / 2
       : largestType,
     missing: bits !== 0
@@ -65,9 +64,6 @@ export const capabilitiesOf = (api: OpenClApi, device: OpenClDevice): SvmCapabil
       : `${device.name} reports no kind of it`
   }
 }
-
-const isEmbedded = (api: OpenClApi, device: OpenClDevice): boolean =>
-  InfoQuery.text(api.clGetDeviceInfo, device.id, CL_DEVICE_PROFILE) === "EMBEDDED_PROFILE"
 
 /**
  * Why a device has none at all, or `undefined`.

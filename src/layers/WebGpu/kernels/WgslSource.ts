@@ -6,6 +6,7 @@
  *
  * @internal
  */
+import type { DType } from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
@@ -27,6 +28,7 @@ import {
 } from "../../../domain/kernel/KernelArgument.ts"
 import { extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
+import { isLong } from "../../../domain/language/Operation.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
 import { longs } from "../language/WgslLongs.ts"
@@ -45,8 +47,8 @@ export interface Member {
   readonly carrier: Carrier
   /** How many numbers it has. */
   readonly length: number
-  /** Whether the body sees it as f16: it travels in 4 bytes, since 2-byte members are laid out otherwise. */
-  readonly half: boolean
+  /** As what the body sees it, where that is no type of the block: f16, whose members are laid out otherwise, or bool. */
+  readonly seen: "f16" | "bool" | undefined
   /** Where it begins in the block, in bytes. */
   readonly at: number
 }
@@ -167,11 +169,9 @@ const textureType = ({ access, channel, format, kind }: ImageArg): string => {
     : `texture_${dimension}<${texelTypes[channel]}>`
 }
 
-/** A half travels as a float. WGSL has no small integers, but 32-bit ones have all of their values. */
-const carrierOf = (element: ValueType.NumberType): Carrier =>
-  element === "f16" ? "f32" : ValueType.widened(element) as Carrier
-
-const isLong = (type: ValueType.NumberType): type is ValueType.LongInteger => type === "i64" || type === "u64"
+/** A half travels as a float, and a truth value as a u32. WGSL has no small integers, but 32-bit ones have their values. */
+const carrierOf = (element: DType): Carrier =>
+  element === "f16" ? "f32" : element === "bool" ? "u32" : ValueType.widened(element) as Carrier
 
 const roundUp = (bytes: number, multiple: number): number => Math.ceil(bytes / multiple) * multiple
 
@@ -197,8 +197,8 @@ const membersOf = (kernel: Kernel): ReadonlyArray<Member> => {
     const { element, length } = ValueType.partsOf(numberType(parameter))
     const carrier = carrierOf(element)
     const at = roundUp(endOf(members), alignmentOf(carrier, length))
-    const half = element === "f16"
-    members.push({ name: nameOf(parameter), parameter, carrier, length, half, at })
+    const seen = element === "f16" || element === "bool" ? element : undefined
+    members.push({ name: nameOf(parameter), parameter, carrier, length, seen, at })
   }
   return members
 }
@@ -231,7 +231,7 @@ ${body}
 const letOf = (member: Member): string => {
   const value = `scalars__.${member.name}`
   if (isLong(member.carrier) && member.length > 1) return `  let ${member.name} = ${longsOf(value, member.length)};`
-  return `  let ${member.name} = ${member.half ? `${typeOf(member, "f16")}(${value})` : value};`
+  return `  let ${member.name} = ${member.seen === undefined ? value : `${typeOf(member, member.seen)}(${value})`};`
 }
 
 /** Several 64-bit integers, one after the other, from the vectors in which they lie by twos. */

@@ -17,7 +17,7 @@ import {
   type Writings
 } from "../../../domain/language/CommonSyntax.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
-import type { LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
+import type { Constant, LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
 import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
 import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { functions } from "./WgslFunctions.ts"
@@ -115,8 +115,8 @@ const cast = (a: string, type: ExprType, result: ExprType): string => {
 const needsBits = (value: number, smallest: number): boolean =>
   !Number.isFinite(value) || Object.is(value, -0) || (value !== 0 && Math.abs(value) < smallest)
 
-const constant = (value: number | boolean, type: ExprType): string => {
-  if (typeof value === "boolean") return String(value)
+const constant = (value: Constant, type: ExprType): string => {
+  if (typeof value !== "number") return String(value)
   switch (type) {
     case "f32": {
       const held = roundToType(type, value)

@@ -29,7 +29,13 @@ const dtypes: Readonly<Record<string, DType>> = {
   Int32Array: "i32",
   Uint32Array: "u32",
   Float16Array: "f16",
-  Float64Array: "f64"
+  Float64Array: "f64",
+  Int8Array: "i8",
+  Uint8Array: "u8",
+  Int16Array: "i16",
+  Uint16Array: "u16",
+  BigInt64Array: "i64",
+  BigUint64Array: "u64"
 }
 
 /**

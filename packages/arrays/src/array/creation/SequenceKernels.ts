@@ -18,13 +18,13 @@ const kernels = new Memo<Kernel>(64)
 const memoized = (name: string, generate: (dtype: DType) => Kernel) => (dtype: DType): Kernel =>
   kernels.get(`${name} ${dtype}`, () => generate(dtype))
 
-/** f16 cannot represent every integer above 2,048: its sequences are computed in f32. */
-export const computedIn = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
+/** f16 cannot represent every integer above 2,048, so its sequences are computed in f32; those of truth values as numbers. */
+export const computedIn = (dtype: DType): Expr.NumberType => dtype === "f16" ? "f32" : dtype === "bool" ? "u8" : dtype
 
 const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
 
-const cast = (value: Expr.Expr<DType>, dtype: DType): Expr.Expr<DType> =>
-  value.type === dtype ? value : Expr.astype(value, dtype)
+const cast = <D extends DType>(value: Expr.Expr, dtype: D): Expr.Expr<D> =>
+  (value.type === dtype ? value : Expr.astype(value, dtype)) as Expr.Expr<D>
 
 /** `start + index * step`, for integers modulo 2^32. */
 export const arithmetic = memoized("arithmetic", (dtype) => {

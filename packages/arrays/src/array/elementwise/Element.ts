@@ -3,11 +3,11 @@
  *
  * @internal
  */
-import type { DType } from "effect-gpu-pool/DType"
 import { isFloat } from "effect-gpu-pool/Operation"
 import type * as Expr from "../../kernels/Expr.ts"
 
-export type Element = Expr.Expr<DType>
+/** An element, or a truth value where an operation takes those. */
+export type Element = Expr.Expr<Expr.NumberType>
 
 export type Truth = Expr.Expr<"bool">
 

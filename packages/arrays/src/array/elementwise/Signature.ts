@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { isInteger } from "effect-gpu-pool/Operation"
+import { bitsOf, isInteger, isUnsigned } from "effect-gpu-pool/Operation"
 import * as Promotion from "../layout/Promotion.ts"
 
 /** The type to which each operand is cast first, and the type of the result. */
@@ -25,11 +25,21 @@ const each = <A>(make: (dtype: DType) => A): Each<A> => ({
   i32: make("i32"),
   u32: make("u32"),
   f16: make("f16"),
-  f64: make("f64")
+  f64: make("f64"),
+  i8: make("i8"),
+  u8: make("u8"),
+  i16: make("i16"),
+  u16: make("u16"),
+  i64: make("i64"),
+  u64: make("u64"),
+  bool: make("bool")
 })
 
 /** Any type to itself. */
-export const same: UnarySignatures = each((dtype) => ({ operands: [dtype], result: dtype }))
+export const any: UnarySignatures = each((dtype) => ({ operands: [dtype], result: dtype }))
+
+/** Numbers to themselves. */
+export const same: UnarySignatures = each((dtype) => dtype === "bool" ? undefined : any[dtype])
 
 /** Integers to themselves. */
 export const integer: UnarySignatures = each((dtype) => isInteger(dtype) ? same[dtype] : undefined)
@@ -48,8 +58,8 @@ const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySi
 
 const alike = (dtype: DType, result = dtype): Signature => ({ operands: [dtype, dtype], result })
 
-/** The common type of two to itself. */
-export const common = tabulate((a, b) => alike(Promotion.promote(a, b)))
+/** The common type of two, a number, to itself. */
+export const common = tabulate((a, b) => a === "bool" && b === "bool" ? undefined : alike(Promotion.promote(a, b)))
 
 /** The same for integers only. */
 export const commonInteger = tabulate((a, b) => isInteger(a) && isInteger(b) ? common[a][b] : undefined)
@@ -57,10 +67,19 @@ export const commonInteger = tabulate((a, b) => isInteger(a) && isInteger(b) ? c
 /** Functions of two real numbers. */
 export const commonReal = tabulate((a, b) => alike(Promotion.floating(Promotion.promote(a, b))))
 
-/** Integers are compared as they are: i32 and u32 have no common type that holds both. */
-export const comparison = tabulate((a, b) =>
-  isInteger(a) && isInteger(b) ? { operands: [a, b], result: "u32" } : alike(Promotion.promote(a, b), "u32")
-)
+/** An integer with a sign beside one without, which has no fewer bits: they have no common type that holds both. */
+const wide = (signed: DType, unsigned: DType): "32" | "64" | undefined =>
+  isInteger(signed) && !isUnsigned(signed) && (unsigned === "u64" || (unsigned === "u32" && bitsOf(signed) <= 32))
+    ? unsigned === "u64" ? "64" : "32"
+    : undefined
+
+/** Integers are compared exactly; truth values as numbers. */
+export const comparison = tabulate((a, b) => {
+  const [first, second] = [wide(a, b), wide(b, a)]
+  if (first !== undefined) return { operands: [`i${first}`, `u${first}`], result: "u32" }
+  if (second !== undefined) return { operands: [`u${second}`, `i${second}`], result: "u32" }
+  return alike(a === "bool" && b === "bool" ? "u8" : Promotion.promote(a, b), "u32")
+})
 
 /** Logic of two numbers, each of which is tested in its own type. */
 export const logic = tabulate((a, b) => ({ operands: [a, b], result: "u32" }))

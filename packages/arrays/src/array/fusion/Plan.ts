@@ -8,6 +8,8 @@
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
+import type { Constant } from "effect-gpu-pool/LanguageWriter"
+import { held } from "../../kernels/expression/Expression.ts"
 import type { DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -44,7 +46,7 @@ export interface Plan {
   readonly vectors: ReadonlyArray<Vector>
   readonly leaves: ReadonlyArray<Leaf>
   /** The numbers of the steps, in order. */
-  readonly numbers: ReadonlyArray<number>
+  readonly numbers: ReadonlyArray<Constant>
   readonly steps: ReadonlyArray<Step>
   /** Which steps are the results. */
   readonly results: ReadonlyArray<number>
@@ -62,7 +64,7 @@ class Planner {
   readonly vectors: Array<Vector> = []
   readonly arrays: Array<DeviceArray> = []
   readonly vectorOf: Array<number> = []
-  readonly numbers: Array<number> = []
+  readonly numbers: Array<Constant> = []
   readonly steps: Array<Step> = []
   weight = 0
   /** The array of each step. */
@@ -127,7 +129,7 @@ class Planner {
       if (typeof operand !== "number") {
         operands.push(this.visit(operand))
       } else {
-        this.numbers.push(operand)
+        this.numbers.push(held(operandTypes[at]!, operand))
         operands.push(this.#add({ _tag: "Number", dtype: operandTypes[at]! }, undefined))
       }
     }

@@ -7,6 +7,7 @@
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import { isFloat } from "effect-gpu-pool/Operation"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
@@ -69,8 +70,8 @@ const isSealable = (step: Plan["steps"][number]): boolean => step._tag === "Appl
 export const argumentsOf = (
   { leaves, lengths, numbers, steps, vectors }: Plan,
   use: Use
-): Record<string, PooledBuffer | number> => {
-  const args: Record<string, PooledBuffer | number> = {}
+): Record<string, PooledBuffer | Constant> => {
+  const args: Record<string, PooledBuffer | Constant> = {}
   for (let vector = 0; vector < vectors.length; vector++) args[vectorName(vector)] = vectors[vector]!.lease
   if (needsCoordinates(leaves)) {
     for (let axis = 1; axis < lengths.length; axis++) args[lengthName(axis)] = lengths[axis]!
@@ -129,7 +130,7 @@ class Generator {
       else {
         const { operandTypes, operation } = step.pending
         const operands = step.operands.map((operand, at) => castTo(operandTypes[at]!, values[operand]!))
-        const value = operation.build(operands, step.dtype)
+        const value = operation.build(operands as ReadonlyArray<Expr.Expr<Expr.NumberType>>, step.dtype)
         results[values.length] = value
         values.push(zero !== undefined && isSealable(step) ? seal(value, zero) : value)
       }

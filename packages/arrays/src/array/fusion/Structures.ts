@@ -61,10 +61,23 @@ export class Structures<A> {
   }
 }
 
-const types: { readonly [D in DType]: number } = { f32: 0, i32: 1, u32: 2, f16: 3, f64: 4 }
+const types: { readonly [D in DType]: number } = {
+  f32: 0,
+  i32: 1,
+  u32: 2,
+  f16: 3,
+  f64: 4,
+  i8: 5,
+  u8: 6,
+  i16: 7,
+  u16: 8,
+  i64: 9,
+  u64: 10,
+  bool: 11
+}
 
 /** More than there are types, or ways to read. */
-const radix = 8
+const radix = 16
 
 const accesses: { readonly [A in Access]: number } = { Own: 0, Shifted: 1, Single: 2, Strided: 3 }
 

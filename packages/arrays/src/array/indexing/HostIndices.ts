@@ -51,7 +51,7 @@ interface Numbers {
 const numbersOf = (operation: string, given: NestedNumbers | Int32Array | Uint32Array): Numbers | GpuError =>
   ArrayBuffer.isView(given)
     ? memoryProblem(operation, given) ?? { shape: [given.length], data: given }
-    : parse(operation, given, "f64")
+    : parse(operation, given, "f64") as Numbers | GpuError
 
 const positionOf = (index: number, length: number, mode: Mode | undefined): number | undefined => {
   if (!Number.isSafeInteger(index)) return undefined

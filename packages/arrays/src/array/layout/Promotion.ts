@@ -1,8 +1,8 @@
 /**
  * The common element type of arrays of two types.
  *
- * It is NumPy's, limited to the types that every device has: where NumPy uses 64 bits although no operand does, the
- * result has 32. So integers and f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
+ * It is NumPy's, except that where NumPy uses 64 bits although no operand does, the result has 32. So i32 or u32 and
+ * f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.promote_types.html
  * @see https://docs.jax.dev/en/latest/type_promotion.html
@@ -11,16 +11,180 @@
 import type { DType } from "effect-gpu-pool/DType"
 
 const table = {
-  u32: { u32: "u32", i32: "i32", f16: "f32", f32: "f32", f64: "f64" },
-  i32: { u32: "i32", i32: "i32", f16: "f32", f32: "f32", f64: "f64" },
-  f16: { u32: "f32", i32: "f32", f16: "f16", f32: "f32", f64: "f64" },
-  f32: { u32: "f32", i32: "f32", f16: "f32", f32: "f32", f64: "f64" },
-  f64: { u32: "f64", i32: "f64", f16: "f64", f32: "f64", f64: "f64" }
+  bool: {
+    bool: "bool",
+    u8: "u8",
+    i8: "i8",
+    u16: "u16",
+    i16: "i16",
+    u32: "u32",
+    i32: "i32",
+    u64: "u64",
+    i64: "i64",
+    f16: "f16",
+    f32: "f32",
+    f64: "f64"
+  },
+  u8: {
+    bool: "u8",
+    u8: "u8",
+    i8: "i16",
+    u16: "u16",
+    i16: "i16",
+    u32: "u32",
+    i32: "i32",
+    u64: "u64",
+    i64: "i64",
+    f16: "f16",
+    f32: "f32",
+    f64: "f64"
+  },
+  i8: {
+    bool: "i8",
+    u8: "i16",
+    i8: "i8",
+    u16: "i32",
+    i16: "i16",
+    u32: "i32",
+    i32: "i32",
+    u64: "f64",
+    i64: "i64",
+    f16: "f16",
+    f32: "f32",
+    f64: "f64"
+  },
+  u16: {
+    bool: "u16",
+    u8: "u16",
+    i8: "i32",
+    u16: "u16",
+    i16: "i32",
+    u32: "u32",
+    i32: "i32",
+    u64: "u64",
+    i64: "i64",
+    f16: "f32",
+    f32: "f32",
+    f64: "f64"
+  },
+  i16: {
+    bool: "i16",
+    u8: "i16",
+    i8: "i16",
+    u16: "i32",
+    i16: "i16",
+    u32: "i32",
+    i32: "i32",
+    u64: "f64",
+    i64: "i64",
+    f16: "f32",
+    f32: "f32",
+    f64: "f64"
+  },
+  u32: {
+    bool: "u32",
+    u8: "u32",
+    i8: "i32",
+    u16: "u32",
+    i16: "i32",
+    u32: "u32",
+    i32: "i32",
+    u64: "u64",
+    i64: "i64",
+    f16: "f32",
+    f32: "f32",
+    f64: "f64"
+  },
+  i32: {
+    bool: "i32",
+    u8: "i32",
+    i8: "i32",
+    u16: "i32",
+    i16: "i32",
+    u32: "i32",
+    i32: "i32",
+    u64: "f64",
+    i64: "i64",
+    f16: "f32",
+    f32: "f32",
+    f64: "f64"
+  },
+  u64: {
+    bool: "u64",
+    u8: "u64",
+    i8: "f64",
+    u16: "u64",
+    i16: "f64",
+    u32: "u64",
+    i32: "f64",
+    u64: "u64",
+    i64: "f64",
+    f16: "f64",
+    f32: "f64",
+    f64: "f64"
+  },
+  i64: {
+    bool: "i64",
+    u8: "i64",
+    i8: "i64",
+    u16: "i64",
+    i16: "i64",
+    u32: "i64",
+    i32: "i64",
+    u64: "f64",
+    i64: "i64",
+    f16: "f64",
+    f32: "f64",
+    f64: "f64"
+  },
+  f16: {
+    bool: "f16",
+    u8: "f16",
+    i8: "f16",
+    u16: "f32",
+    i16: "f32",
+    u32: "f32",
+    i32: "f32",
+    u64: "f64",
+    i64: "f64",
+    f16: "f16",
+    f32: "f32",
+    f64: "f64"
+  },
+  f32: {
+    bool: "f32",
+    u8: "f32",
+    i8: "f32",
+    u16: "f32",
+    i16: "f32",
+    u32: "f32",
+    i32: "f32",
+    u64: "f64",
+    i64: "f64",
+    f16: "f32",
+    f32: "f32",
+    f64: "f64"
+  },
+  f64: {
+    bool: "f64",
+    u8: "f64",
+    i8: "f64",
+    u16: "f64",
+    i16: "f64",
+    u32: "f64",
+    i32: "f64",
+    u64: "f64",
+    i64: "f64",
+    f16: "f64",
+    f32: "f64",
+    f64: "f64"
+  }
 } as const satisfies { readonly [A in DType]: { readonly [B in DType]: DType } }
 
 /**
- * The common element type of arrays of two types: the wider float, f32 for an integer beside f16 or f32, i32 for
- * i32 beside u32.
+ * The common element type of arrays of two types, which holds the numbers of both as far as 32 bits can: the wider one
+ * of two alike, i16 for i8 beside u8, f32 for i32 beside f16 or f32, i32 for i32 beside u32. f64 for u64 beside a type
+ * with a sign.
  *
  * **Example** (A function of two arrays)
  *
@@ -43,12 +207,24 @@ export type Promote<A extends DType, B extends DType> = (typeof table)[A][B]
 /** @internal */
 export const promote = <A extends DType, B extends DType>(a: A, b: B): Promote<A, B> => table[a][b]
 
-const floats = { u32: "f32", i32: "f32", f16: "f16", f32: "f32", f64: "f64" } as const satisfies {
-  readonly [A in DType]: DType
-}
+const floats = {
+  bool: "f32",
+  u8: "f32",
+  i8: "f32",
+  u16: "f32",
+  i16: "f32",
+  u32: "f32",
+  i32: "f32",
+  u64: "f64",
+  i64: "f64",
+  f16: "f16",
+  f32: "f32",
+  f64: "f64"
+} as const satisfies { readonly [A in DType]: DType }
 
 /**
- * The element type in which functions of real numbers are computed: floats as they are, integers as f32.
+ * The element type in which functions of real numbers are computed: floats as they are, integers of 64 bits as f64, all
+ * others as f32.
  *
  * **Example** (The type of square roots of integers)
  *

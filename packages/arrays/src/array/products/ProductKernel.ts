@@ -4,9 +4,11 @@
  *
  * @internal
  */
+import type { DType } from "effect-gpu-pool/DType"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { Language } from "effect-gpu-pool/Language"
+import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
 import { usedIn } from "../../kernels/expression/Inspection.ts"
 import { Memo } from "../Memo.ts"
 import * as Blocks from "./Blocks.ts"
@@ -23,20 +25,27 @@ export interface Bound {
   readonly count: number
 }
 
-/** The element types of a product. Sums of f16 are kept in 32 bits. */
-const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({
-  a: a.dtype,
-  b: b.dtype,
-  y: dtype,
-  sum: dtype === "f16" ? "f32" : dtype
-})
+/**
+ * The element types of a product. Sums of less than 32 bits are kept in 32. Those of truth values count: they are 0 where
+ * the result is false.
+ */
+const typesOf = ({ a, b, dtype }: MatrixProduct): Types => ({ a: a.dtype, b: b.dtype, y: dtype, sum: sumOf(dtype) })
+
+const sumOf = (dtype: DType): DType => {
+  if (dtype === "bool") return "u32"
+  if (!isInteger(dtype) || bitsOf(dtype) >= 32) return dtype === "f16" ? "f32" : dtype
+  return isUnsigned(dtype) ? "u32" : "i32"
+}
 
 /** The kernel for a product that has something to compute. */
 export const bind = (product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
-  if (bodies === "ranges") return bindBlocks(product)
+  if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(product)
   const vectors = hasEights && isWide(product)
   return bindTiles(product, tileOf(product, vectors), vectors)
 }
+
+/** Blocks are copied to arrays of doubles or of integers of 32 bits, and stored as they are. */
+const hasBlocks = ({ dtype }: MatrixProduct): boolean => !isLong(dtype) && dtype !== "bool"
 
 /** Whether the second operand can be read sixteen columns at a time. */
 const isWide = ({ b, columns }: MatrixProduct): boolean => b.column === 1 && columns >= VectorBody.columns

@@ -8,6 +8,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import { held } from "../../kernels/expression/Expression.ts"
 import { Indices } from "./Indices.ts"
 
 /** Rows and columns of the result that one item computes. */
@@ -149,7 +150,7 @@ export const scalarBody = (
     const b = lineStarts(at, tile.columns, { begin: begin.b, first: column, length: columns, stride: "bColumn" })
     const variable = (type: DType): string => {
       const name = at.fresh()
-      at.lines.push(writer.variable(name, type, writer.constant(0, type)))
+      at.lines.push(writer.variable(name, type, writer.constant(held(type, 0), type)))
       return name
     }
     const sums = a.map(() => b.map(() => variable(types.sum)))

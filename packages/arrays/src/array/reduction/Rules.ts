@@ -4,7 +4,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { isFloat } from "effect-gpu-pool/Operation"
+import { isFloat, isInteger } from "effect-gpu-pool/Operation"
+import { rangeOf } from "effect-gpu-pool/ValueType"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
 import type { StateExprs } from "../../kernels/reduction/State.ts"
@@ -14,7 +15,10 @@ import type { Rule } from "./ArrayReduction.ts"
 type Value = Expr.Expr<DType>
 
 /** f16 is summed in f32, since sums soon exceed its range. */
-const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : dtype
+const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : asNumber(dtype)
+
+/** Truth values are combined as numbers, whose results are 0 exactly where those of truth values are false. */
+const asNumber = (dtype: DType): DType => dtype === "bool" ? "u32" : dtype
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
   (value.type === dtype ? value : Expression.apply("astype", [value], dtype)) as Value
@@ -26,18 +30,20 @@ const apply = (operation: Parameters<typeof Expression.apply>[0], ...operands: R
 const single = (
   name: string,
   carried: (dtype: DType) => DType,
-  neutral: (dtype: DType) => number,
+  neutral: (dtype: DType) => number | bigint,
   operation: Parameters<typeof Expression.apply>[0]
 ): Rule => ({
   name,
-  state: (dtype) => [{ name: "value", dtype: carried(dtype), neutral: neutral(carried(dtype)) }],
+  state: (
+    dtype
+  ) => [{ name: "value", dtype: carried(dtype), neutral: Expression.held(carried(dtype), neutral(carried(dtype))) }],
   map: (element) => [cast(element, carried(element.type))],
   combine: ([a], [b]) => [apply(operation, a!, b!)]
 })
 
-const largest = (dtype: DType): number => dtype === "i32" ? 0x7fffffff : dtype === "u32" ? 0xffffffff : Infinity
+const largest = (dtype: DType): number | bigint => isInteger(dtype) ? rangeOf(dtype)[1] : Infinity
 
-const smallest = (dtype: DType): number => dtype === "i32" ? -0x80000000 : dtype === "u32" ? 0 : -Infinity
+const smallest = (dtype: DType): number | bigint => isInteger(dtype) ? rangeOf(dtype)[0] : -Infinity
 
 export const sum = single("sum", wide, () => 0, "add")
 
@@ -46,9 +52,9 @@ export const product = single("prod", wide, () => 1, "multiply")
 /** The sum in the type of the mean. */
 export const total = single("total", (dtype) => wide(Promotion.floating(dtype)), () => 0, "add")
 
-export const min = single("min", (dtype) => dtype, largest, "minimum")
+export const min = single("min", asNumber, largest, "minimum")
 
-export const max = single("max", (dtype) => dtype, smallest, "maximum")
+export const max = single("max", asNumber, smallest, "maximum")
 
 /** Truth values as 0 and 1. */
 const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
@@ -66,13 +72,13 @@ export const all = truth("all", 1, "bitwiseAnd")
 const noPosition = 0xffffffff
 
 /** The position of the first of the elements that come before all others; NaN comes before every number. */
-const argument = (name: string, before: "less" | "greater", neutral: (dtype: DType) => number): Rule => ({
+const argument = (name: string, before: "less" | "greater", neutral: (dtype: DType) => number | bigint): Rule => ({
   name,
   state: (dtype) => [
     { name: "index", dtype: "u32", neutral: noPosition },
-    { name: "value", dtype, neutral: neutral(dtype) }
+    { name: "value", dtype: asNumber(dtype), neutral: neutral(asNumber(dtype)) }
   ],
-  map: (element, position) => [position, element],
+  map: (element, position) => [position, cast(element, asNumber(element.type))],
   combine: (a, b) => {
     const takes = isBefore(b, a, before)
     return a.map((value, component) => apply("where", takes, b[component]!, value))

@@ -61,7 +61,7 @@ export interface VarianceReduction {
 const deviation: ArrayOperation = {
   name: "deviation",
   build: ([element, total, count]) => {
-    const mean = Expression.apply("divide", [total!, count!]) as Expr.Expr<DType>
+    const mean = Expression.apply("divide", [total!, count!]) as Expr.Expr<Expr.FloatType>
     const distance = Expr.subtract(element!, mean)
     return Expr.multiply(distance, distance)
   }

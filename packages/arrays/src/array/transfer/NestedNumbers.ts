@@ -5,7 +5,7 @@
  */
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { holds } from "../../kernels/expression/Expression.ts"
+import { held, holds } from "../../kernels/expression/Expression.ts"
 import * as Shape from "../layout/Shape.ts"
 import { allocate } from "./TypedArrays.ts"
 
@@ -91,7 +91,7 @@ class Reader {
   #number(value: NestedNumbers | undefined): GpuError | undefined {
     if (typeof value === "object") return this.#ragged(value, undefined)
     if (value !== undefined && holds(this.#dtype, value)) {
-      this.#data[this.#count++] = value
+      this.#data[this.#count++] = held(this.#dtype, value)
       return undefined
     }
     const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
@@ -127,9 +127,9 @@ export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DTy
 }
 
 /** Numbers in row-major order, nested by a shape. @internal */
-export const nest = (data: ArrayLike<number>, shape: Shape.Shape): NestedNumbers => {
+export const nest = (data: ArrayLike<number | bigint>, shape: Shape.Shape): NestedNumbers => {
   let at = 0
   const level = (axis: number): NestedNumbers =>
-    axis === shape.length ? data[at++]! : Array.from({ length: shape[axis]! }, () => level(axis + 1))
+    axis === shape.length ? Number(data[at++]) : Array.from({ length: shape[axis]! }, () => level(axis + 1))
   return level(0)
 }

@@ -8,7 +8,6 @@ import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
-import { widened } from "effect-gpu-pool/ValueType"
 import { type Expr, make, scalar } from "./Expression.ts"
 import { nodesOf } from "./Inspection.ts"
 
@@ -20,8 +19,8 @@ export const operationOf = (call: string, name: string): string => `${call}, ker
  * each language are refused on every backend, so that a program that runs on one runs on all.
  */
 const taken: ReadonlySet<string> = new Set((
-  "abs acos acosh array as_double as_float as_half as_int as_uint as_ulong as_ushort asin asinh atan " +
-  "atan2 atanh bitcast bool ceil clz cos cosh countLeadingZeros countOneBits exp exp2 f16 f32 fabs " +
+  "abs acos acosh array as_char as_double as_float as_half as_int as_long as_short as_uchar as_uint as_ulong as_ushort asin asinh atan " +
+  "atan2 atanh bitcast bool ceil clamp clz cos cosh countLeadingZeros countOneBits exp exp2 f16 f32 fabs " +
   "floor fma fmax fmin get_global_id i32 inverseSqrt log log2 max min popcount pow rint round rsqrt " +
   "select sign sin sinh sqrt tan tanh trunc u32 vec2 vec3"
 ).split(" "))
@@ -45,8 +44,7 @@ export const declarationProblem = (
 /** An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached. */
 export const inputOf = (argument: NumericArgument): Expr<DType> => {
   const { name } = argument
-  // Generated code first assigns each scalar to a variable of the expression's type, which widens it.
-  if (argument._tag === "ScalarArg") return scalar(widened(argument.dtype), name)
+  if (argument._tag === "ScalarArg") return scalar(argument.dtype, name)
   const { dtype } = argument
   return make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Own", withOffset: argument.withOffset } })
 }
@@ -55,7 +53,7 @@ export const inputOf = (argument: NumericArgument): Expr<DType> => {
 const isInput = ({ node, type }: Expr, args: ReadonlyArray<NumericArgument>): boolean =>
   args.some((argument) => {
     if (node._tag === "Scalar") {
-      return argument._tag === "ScalarArg" && argument.name === node.name && widened(argument.dtype) === type
+      return argument._tag === "ScalarArg" && argument.name === node.name && argument.dtype === type
     }
     return node._tag === "Element" && argument._tag === "VectorArg" && argument.access !== "write" &&
       argument.name === node.vector && argument.dtype === node.dtype &&

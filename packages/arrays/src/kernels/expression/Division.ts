@@ -4,7 +4,7 @@
  * @see https://numpy.org/doc/stable/reference/generated/numpy.floor_divide.html
  * @internal
  */
-import { type ExprType, isFloat } from "effect-gpu-pool/Operation"
+import { type ExprType, isFloat, isUnsigned } from "effect-gpu-pool/Operation"
 import { apply, constantOf, type Expr } from "./Expression.ts"
 
 /**
@@ -39,11 +39,11 @@ const isAbove = (rest: Expr, b: Expr): Expr =>
 
 export const remainderOf = (a: Expr, b: Expr): Expr => {
   const rest = truncated(a, b)
-  return b.type === "u32" ? rest : apply("where", [isAbove(rest, b), apply("add", [rest, b]), rest])
+  return isUnsigned(b.type) ? rest : apply("where", [isAbove(rest, b), apply("add", [rest, b]), rest])
 }
 
 export const floorDivideOf = (a: Expr, b: Expr): Expr => {
-  if (b.type === "u32") return apply("truncDivide", [a, b])
+  if (isUnsigned(b.type)) return apply("truncDivide", [a, b])
   const rest = truncated(a, b)
   const down = (quotient: Expr) => apply("where", [isAbove(rest, b), apply("subtract", [quotient, 1]), quotient])
   if (!isFloat(b.type)) return down(apply("truncDivide", [a, b]))

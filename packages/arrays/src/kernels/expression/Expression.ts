@@ -6,7 +6,17 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { type ExprType, isFloat, type Operation, operations, requirement, resultType } from "effect-gpu-pool/Operation"
+import type { Constant } from "effect-gpu-pool/LanguageWriter"
+import {
+  type ExprType,
+  isFloat,
+  isLong,
+  type Operation,
+  operations,
+  requirement,
+  resultType
+} from "effect-gpu-pool/Operation"
+import * as ValueType from "effect-gpu-pool/ValueType"
 import { type Pipeable, pipeArguments } from "effect/Pipeable"
 import { printed } from "../Printed.ts"
 
@@ -43,7 +53,7 @@ export interface Expr<out T extends ExprType = ExprType> extends Pipeable {
 export type Node =
   | { readonly _tag: "Element"; readonly vector: string; readonly dtype: DType; readonly at: ElementIndex }
   | { readonly _tag: "Scalar"; readonly name: string }
-  | { readonly _tag: "Constant"; readonly value: number | boolean }
+  | { readonly _tag: "Constant"; readonly value: Constant }
   | { readonly _tag: "Index" }
   | { readonly _tag: "Variable"; readonly name: string }
   /** The first operand unchanged, hidden from compilers; the second is always 0. */
@@ -109,14 +119,22 @@ const maxDepth = 1000
  * @internal
  */
 export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =>
-  make(type, { _tag: "Constant", value: type === "bool" ? false : 0 }, problem)
+  make(type, { _tag: "Constant", value: type === "bool" ? false : held(type, 0) }, problem)
 
-/** Whether a type can represent a number: floats can represent every number, rounded. @internal */
-export const holds = (type: ExprType, value: number): boolean => {
-  if (type === "i32") return Number.isInteger(value) && value >= -0x80000000 && value <= 0x7fffffff
-  if (type === "u32") return Number.isInteger(value) && value >= 0 && value <= 0xffffffff
-  return isFloat(type)
+/**
+ * Whether a type can represent a value: floats can represent every number, rounded, and integers of 64 bits whole numbers
+ * that doubles count one by one.
+ *
+ * @internal
+ */
+export const holds = (type: ExprType, value: Constant): boolean => {
+  if (!isLong(type) || typeof value !== "number") return ValueType.holds(type, value)
+  return Number.isSafeInteger(value) && (value >= 0 || type === "i64")
 }
+
+/** A number that the type holds, as the type has it: a bigint for 64 bits, no negative zero for integers. @internal */
+export const held = <A extends Constant>(type: ExprType, value: A): A | bigint | number =>
+  isLong(type) ? BigInt(value) : isFloat(type) || typeof value !== "number" ? value : value + 0
 
 /**
  * The scalar argument of that name.
@@ -130,14 +148,15 @@ export const scalar = <D extends DType>(dtype: D, name: string): Expr<D> => make
  *
  * @internal
  */
-export const constantOf = <T extends ExprType>(name: string, type: T, value: number | boolean): Expr<T> => {
-  if (typeof value === "boolean") return make(type, { _tag: "Constant", value })
-  // Adding 0 makes no negative zero of the integer 0.
-  if (holds(type, value)) return make(type, { _tag: "Constant", value: isFloat(type) ? value : value + 0 })
+export const constantOf = <T extends ExprType>(name: string, type: T, value: Constant): Expr<T> => {
+  if (holds(type, value)) return make(type, { _tag: "Constant", value: held(type, value) })
   const hint = type === "bool"
-    ? "Use a comparison, or Expr.astype."
+    ? "Use true or false, a comparison, or Expr.astype."
+    : isLong(type) && typeof value === "number" && Number.isInteger(value)
+    ? "Pass a bigint, as 7n: numbers above 2^53 are not exact."
     : `Use a number that ${type} holds, or Expr.astype.`
-  return wrong(type, invalidRequest(name, `${value} is no ${type}`, hint))
+  const found = typeof value === "bigint" ? `${value}n` : String(value)
+  return wrong(type, invalidRequest(name, `${found} is no ${type}`, hint))
 }
 
 /**
@@ -145,7 +164,7 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: num
  *
  * @internal
  */
-export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>, target?: ExprType): Expr =>
+export const apply = (operation: Operation, given: ReadonlyArray<Expr | Constant>, target?: ExprType): Expr =>
   applyAs(
     `Expr.${operation}`,
     operation,
@@ -162,7 +181,7 @@ export const apply = (operation: Operation, given: ReadonlyArray<Expr | number>,
 export const applyAs = (
   name: string,
   operation: Operation,
-  given: ReadonlyArray<Expr | number>,
+  given: ReadonlyArray<Expr | Constant>,
   target: ExprType | undefined,
   build: (operands: ReadonlyArray<Expr>, type: ExprType, name: string) => Expr
 ): Expr => {
@@ -192,7 +211,7 @@ export const above = <T extends ExprType>(
   return problem === undefined ? make(type, node, undefined, depth) : wrong(type, problem)
 }
 
-const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<Expr | number>): ReadonlyArray<Expr> => {
+const operandsOf = (operation: Operation, name: string, given: ReadonlyArray<Expr | Constant>): ReadonlyArray<Expr> => {
   const { rule } = operations[operation]
   const partner =
     given.find((operand, index): operand is Expr => typeof operand === "object" && !(rule === "where" && index === 0))

@@ -49,13 +49,13 @@ export class Statements {
   }
 
   /** Stores a value as the element of the item itself. */
-  store(vector: string, withOffset: boolean, expr: Expr<Exclude<ExprType, "bool">>): void {
+  store(vector: string, withOffset: boolean, expr: Expr): void {
     const index = this.#own(vector, withOffset)
     this.inside.push(this.#language.store(vector, index.name, this.value(expr), expr.type))
   }
 
   /** Stores a value as the element at an index that is known to be inside. */
-  storeAt(vector: string, index: Expr<"u32">, expr: Expr<Exclude<ExprType, "bool">>): void {
+  storeAt(vector: string, index: Expr<"u32">, expr: Expr): void {
     this.inside.push(this.#language.store(vector, this.value(index), this.value(expr), expr.type))
   }
 

@@ -4,7 +4,7 @@
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import type { NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import type { SmallInteger } from "effect-gpu-pool/ValueType"
+import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import type { Inputs } from "../ElementwiseKernel.ts"
 import { declarationProblem, inputOf, usesProblem } from "../expression/Declaration.ts"
 import * as Expression from "../expression/Expression.ts"
@@ -31,7 +31,7 @@ import { type Combine, type Component, gathered, type StateExprs } from "./State
  * @category models
  * @since 0.1.0
  */
-export type InputArgument = ScalarArg<string, DType | SmallInteger> | VectorArg<string, DType, boolean, "read">
+export type InputArgument = ScalarArg<string, DType> | VectorArg<string, DType, boolean, "read">
 
 /**
  * The arguments as expressions: scalars by their values, vectors by the element at the position that an item has
@@ -68,9 +68,13 @@ const quoted = (name: string): string => name === "" ? "" : ` for "${name}"`
 export const componentsOf = (
   operation: string,
   state: Readonly<Record<string, DType>>,
-  neutral: Readonly<Record<string, number>>
+  neutral: Readonly<Record<string, Constant>>
 ): ReadonlyArray<Component> | GpuError => {
-  const components = Object.entries(state).map(([name, dtype]) => ({ name, dtype, neutral: neutral[name]! }))
+  const components = Object.entries(state).map(([name, dtype]) => ({
+    name,
+    dtype,
+    neutral: neutral[name]!
+  }))
   return components.length > 0
     ? components
     : invalidRequest(operation, "its state has no value", `Name each value and its type: { sum: "f32" }.`)
@@ -111,7 +115,7 @@ export const neutralProblem = (operation: string, state: ReadonlyArray<Component
     return invalidRequest(
       operation,
       `the neutral value${quoted(name)} is ${neutral}, which is no ${dtype}`,
-      "Give the number that changes nothing when it is combined, such as 0 for a sum."
+      "Give the value that changes nothing when it is combined, such as 0 for a sum."
     )
   }
   return undefined

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../Expr.ts"
 import * as Expression from "../expression/Expression.ts"
 
@@ -12,7 +13,7 @@ export interface Component {
   readonly name: string
   readonly dtype: DType
   /** The neutral value. */
-  readonly neutral: number
+  readonly neutral: Constant
 }
 
 /** An expression for each component. */
@@ -22,7 +23,9 @@ export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
 
 /** The neutral state. */
 export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
-  state.map(({ dtype, neutral }) => Expression.make(dtype, { _tag: "Constant", value: neutral }))
+  state.map(({ dtype, neutral }) =>
+    Expression.make(dtype, { _tag: "Constant", value: Expression.held(dtype, neutral) })
+  )
 
 /** The variables in which an item accumulates its state. */
 export const gathered = (state: ReadonlyArray<Component>): StateExprs =>

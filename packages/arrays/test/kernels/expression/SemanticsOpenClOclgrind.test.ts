@@ -11,5 +11,5 @@ const gpu = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer({ platform: 
 
 // a simulator that checks every access takes its time
 describeWith(["oclgrind"], "on a second OpenCL platform", () => {
-  semanticsLaws(gpu, ["f32", "f64"], { every: 5 })
+  semanticsLaws(gpu, ["f32", "f64"], { every: 5, roundsTwice: true })
 })

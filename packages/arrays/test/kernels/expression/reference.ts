@@ -4,7 +4,12 @@
  */
 import type { DType } from "effect-gpu-pool"
 
-type Type = DType.DType | "bool"
+type Type = DType.DType
+
+/** How many bits an integer type has. */
+const bitsOf = (type: Type): number => Number(type.slice(1))
+
+const isSigned = (type: Type): boolean => type.startsWith("i")
 
 const isFloat = (type: Type): boolean => type === "f32" || type === "f16" || type === "f64"
 
@@ -15,68 +20,91 @@ export const hold = (type: Type, value: number): number => {
       return Math.fround(value)
     case "f16":
       return Math.f16round(value)
-    case "i32":
-      return Number(BigInt.asIntN(32, BigInt(value)))
-    case "u32":
-      return Number(BigInt.asUintN(32, BigInt(value)))
     default:
       return value
   }
 }
 
-const saturated = (value: number, least: number, most: number): number =>
-  Number.isNaN(value) ? 0 : Math.min(Math.max(Math.trunc(value), least), most)
-
-export const castOf = (from: Type, to: Type, value: number): number => {
-  if (to === "bool") return value === 0 ? 0 : 1
-  if (isFloat(from) && to === "i32") return saturated(value, -(2 ** 31), 2 ** 31 - 1)
-  if (isFloat(from) && to === "u32") return saturated(value, 0, 2 ** 32 - 1)
-  return hold(to, value)
+/** The least and the greatest number of an integer type. */
+export const rangeOf = (type: Type): readonly [least: bigint, greatest: bigint] => {
+  const all = 2n ** BigInt(bitsOf(type))
+  return isSigned(type) ? [-all / 2n, all / 2n - 1n] : [0n, all - 1n]
 }
 
-/** The bits of an integer, as 32 characters. */
-const bits = (value: number): string => BigInt.asUintN(32, BigInt(value)).toString(2).padStart(32, "0")
+const saturated = (value: number, type: Type): bigint => {
+  const [least, greatest] = rangeOf(type)
+  if (Number.isNaN(value)) return 0n
+  if (Math.abs(value) === Infinity) return value < 0 ? least : greatest
+  const whole = BigInt(Math.trunc(value))
+  return whole < least ? least : whole > greatest ? greatest : whole
+}
 
-const ofBits = (type: Type, text: string): number => hold(type, Number(BigInt(`0b${text}`)))
+/** An integer, rounded to a float type in one step: ties to even. */
+const nearestTo = (type: Type, value: bigint): number => {
+  const magnitude = value < 0n ? -value : value
+  const unit = 2n ** BigInt(Math.max(0, magnitude.toString(2).length - precisions[type]![0]))
+  const whole = magnitude / unit
+  const twice = 2n * (magnitude % unit)
+  const up = twice > unit || (twice === unit && whole % 2n === 1n)
+  return hold(type, Number((up ? whole + 1n : whole) * unit) * (value < 0n ? -1 : 1))
+}
 
-const eachBit = (type: Type, a: number, b: number, f: (a: string, b: string) => boolean): number =>
-  ofBits(type, [...bits(a)].map((bit, index) => f(bit, bits(b)[index]!) ? "1" : "0").join(""))
+export const castOf = (from: Type, to: Type, value: number | bigint): number | bigint => {
+  if (to === "bool") return Number(value) === 0 ? 0n : 1n
+  if (isFloat(from)) return isFloat(to) ? hold(to, Number(value)) : saturated(Number(value), to)
+  return isFloat(to) ? nearestTo(to, BigInt(value)) : wrap(to, BigInt(value))
+}
+
+/** The bits of an integer, as characters. */
+const bits = (type: Type, value: bigint): string =>
+  BigInt.asUintN(bitsOf(type), value).toString(2).padStart(bitsOf(type), "0")
+
+const ofBits = (type: Type, text: string): bigint => wrap(type, BigInt(`0b${text}`))
+
+const eachBit = (type: Type, a: bigint, b: bigint, f: (a: string, b: string) => boolean): bigint =>
+  ofBits(type, [...bits(type, a)].map((bit, index) => f(bit, bits(type, b)[index]!) ? "1" : "0").join(""))
+
+const lesser = (a: bigint, b: bigint): bigint => a < b ? a : b
+
+const greater = (a: bigint, b: bigint): bigint => a > b ? a : b
 
 /** Operations on integers: the exact result, then wrapped. */
-export const integers: Readonly<Record<string, (type: Type, a: number, b: number, c: number) => number>> = {
-  add: (type, a, b) => Number(wrap(type, BigInt(a) + BigInt(b))),
-  subtract: (type, a, b) => Number(wrap(type, BigInt(a) - BigInt(b))),
-  multiply: (type, a, b) => Number(wrap(type, BigInt(a) * BigInt(b))),
-  truncDivide: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) / BigInt(b))),
-  floorDivide: (type, a, b) => b === 0 ? 0 : Number(wrap(type, floored(BigInt(a), BigInt(b)))),
-  remainder: (_, a, b) => b === 0 ? 0 : Number(BigInt(a) - BigInt(b) * floored(BigInt(a), BigInt(b))),
-  fmod: (type, a, b) => b === 0 ? 0 : Number(wrap(type, BigInt(a) % BigInt(b))),
-  negative: (type, a) => Number(wrap(type, -BigInt(a))),
-  abs: (type, a) => Number(wrap(type, a < 0 ? -BigInt(a) : BigInt(a))),
-  sign: (_, a) => a === 0 ? 0 : a < 0 ? -1 : 1,
-  minimum: (_, a, b) => a < b ? a : b,
-  maximum: (_, a, b) => a > b ? a : b,
-  clip: (_, a, b, c) => Math.min(Math.max(a, b), c),
+export const integers: Readonly<Record<string, (type: Type, a: bigint, b: bigint, c: bigint) => bigint>> = {
+  add: (type, a, b) => wrap(type, a + b),
+  subtract: (type, a, b) => wrap(type, a - b),
+  multiply: (type, a, b) => wrap(type, a * b),
+  truncDivide: (type, a, b) => b === 0n ? 0n : wrap(type, a / b),
+  floorDivide: (type, a, b) => b === 0n ? 0n : wrap(type, floored(a, b)),
+  remainder: (_, a, b) => b === 0n ? 0n : a - b * floored(a, b),
+  fmod: (type, a, b) => b === 0n ? 0n : wrap(type, a % b),
+  negative: (type, a) => wrap(type, -a),
+  abs: (type, a) => wrap(type, a < 0n ? -a : a),
+  sign: (_, a) => a === 0n ? 0n : a < 0n ? -1n : 1n,
+  minimum: (_, a, b) => lesser(a, b),
+  maximum: (_, a, b) => greater(a, b),
+  clip: (_, a, b, c) => lesser(greater(a, b), c),
   bitwiseAnd: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" && y === "1"),
   bitwiseOr: (type, a, b) => eachBit(type, a, b, (x, y) => x === "1" || y === "1"),
   bitwiseXor: (type, a, b) => eachBit(type, a, b, (x, y) => x !== y),
   bitwiseNot: (type, a) => eachBit(type, a, a, (x) => x === "0"),
-  countOneBits: (_, a) => bits(a).replaceAll("0", "").length,
-  countLeadingZeros: (_, a) => bits(a).indexOf("1") === -1 ? 32 : bits(a).indexOf("1")
+  countOneBits: (type, a) => wrap(type, BigInt(bits(type, a).replaceAll("0", "").length)),
+  countLeadingZeros: (type, a) => BigInt(/^0*/.exec(bits(type, a))![0].length)
 }
 
 const floored = (a: bigint, b: bigint): bigint => a / b - (a % b !== 0n && (a < 0n) !== (b < 0n) ? 1n : 0n)
 
-const wrap = (type: Type, value: bigint): bigint =>
-  type === "i32" ? BigInt.asIntN(32, value) : BigInt.asUintN(32, value)
+export const wrap = (type: Type, value: bigint): bigint =>
+  isSigned(type) ? BigInt.asIntN(bitsOf(type), value) : BigInt.asUintN(bitsOf(type), value)
 
-export const shiftLeft = (type: Type, a: number, places: number): number =>
-  ofBits(type, bits(a).slice(places % 32).padEnd(32, "0"))
+export const shiftLeft = (type: Type, a: bigint, places: number): bigint =>
+  ofBits(type, bits(type, a).slice(places % bitsOf(type)).padEnd(bitsOf(type), "0"))
 
-export const shiftRight = (type: Type, a: number, places: number): number =>
-  ofBits(type, bits(a).slice(0, 32 - places % 32).padStart(32, type === "i32" && a < 0 ? "1" : "0"))
+export const shiftRight = (type: Type, a: bigint, places: number): bigint => {
+  const kept = bits(type, a).slice(0, bitsOf(type) - places % bitsOf(type))
+  return ofBits(type, kept.padStart(bitsOf(type), isSigned(type) && a < 0n ? "1" : "0"))
+}
 
-export const comparisons: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+export const comparisons: Readonly<Record<string, (a: number | bigint, b: number | bigint) => boolean>> = {
   equal: (a, b) => a === b,
   notEqual: (a, b) => a !== b,
   less: (a, b) => a < b,
