@@ -16,7 +16,7 @@ const layer = Layer.merge(OpenCl.layer({ kernelCacheCapacity: 4 }), arenas)
  * Without the groups whose limits are smaller than a part of a slab is on this device, and without images over leases, since PoCL makes
  * images over whole buffers only.
  */
-const others = ["images over buffers", "one limit", "reservations"]
+const others = ["images over buffers", "one limit", "reservations", "streamed transfers"]
 
 describeWith(["opencl"], "pools on arenas conform on OpenCL", () => {
   conformsToo(layer, Conformance.suite(layer).filter(({ group }) => !others.includes(group)), 0.5)

@@ -50,6 +50,7 @@ import * as Ownership from "./memory/Ownership.ts"
 import * as Regions from "./memory/Regions.ts"
 import * as Staging from "./memory/Staging.ts"
 import * as StagingBothWays from "./memory/StagingBothWays.ts"
+import * as StagingInSlabs from "./memory/StagingInSlabs.ts"
 import * as StreamedTransfers from "./memory/StreamedTransfers.ts"
 import * as TransferredMemory from "./memory/TransferredMemory.ts"
 import * as WrongValues from "./memory/WrongValues.ts"
@@ -90,6 +91,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...TransferredMemory.tests,
   ...Staging.tests,
   ...StagingBothWays.tests,
+  ...StagingInSlabs.tests,
   ...StreamedTransfers.tests,
   ...OneLimit.tests,
   ...Events.tests,

@@ -13,10 +13,10 @@ import type { RequestOptions } from "../../domain/pool/PoolOptions.ts"
 import * as BufferLike from "./BufferLike.ts"
 import { BufferSource, type BufferSourceOptions, usages } from "./BufferSource.ts"
 
-interface SlabSourceOptions extends BufferSourceOptions {
+export interface SlabSourceOptions extends BufferSourceOptions {
   /** How the memory splits slabs, if it does. */
   readonly slabs: Slabs | undefined
-  readonly traits: Pick<BackendTraits, "readsBesideWrites">
+  readonly traits: Pick<BackendTraits, "readsBesideWrites" | "stagesBothWays">
 }
 
 interface ApartOptions extends RequestOptions {
@@ -27,6 +27,8 @@ export class SlabSource extends BufferSource {
   override readonly splits: boolean
   /** Whether it matters to commands which leases are in one slab. */
   readonly #keepsApart: boolean
+  /** Whether a part can be mapped while commands use those beside it. */
+  readonly #splitsStaging: boolean
 
   constructor(options: SlabSourceOptions) {
     const { limits, slabs, traits } = options
@@ -37,11 +39,12 @@ export class SlabSource extends BufferSource {
     )
     this.splits = slabs !== undefined
     this.#keepsApart = this.splits && !traits.readsBesideWrites
+    this.#splitsStaging = traits.stagesBothWays
   }
 
-  /** Staging memory is never split: no command may use memory beside what is mapped. */
+  /** Where a mapping takes the whole buffer, as on WebGPU, no command could use staging memory beside what is mapped. */
   splitsFamily(family: Family): boolean {
-    return this.splits && typeof family === "number" && !BufferUsageRules.isStaging(family % usages)
+    return typeof family === "number" && (this.#splitsStaging || !BufferUsageRules.isStaging(family % usages))
   }
 
   override blockSize(size: number, family: Family): number {

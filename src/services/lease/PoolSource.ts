@@ -46,7 +46,7 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   family(wanted: W): Family
   /** Whether a family is one of its own. */
   owns(family: Family): boolean
-  /** Whether blocks of a family of its own are split: none without it. */
+  /** Whether a memory that splits slabs splits those of a family of its own: none without it. */
   splitsFamily?(family: Family): boolean
   /** The allocations that the memory of a request with such options should be apart from, where that matters. */
   apartOf?(options: RequestOptions): ReadonlyArray<object> | undefined

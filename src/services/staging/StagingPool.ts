@@ -33,9 +33,10 @@ import {
 import type * as SizePolicy from "../../domain/pool/SizePolicy.ts"
 import * as Allocator from "../buffers/Allocator.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
-import { BufferSource, openSource, policyOf } from "../buffers/BufferSource.ts"
+import { openSource, policyOf } from "../buffers/BufferSource.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
 import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
+import { SlabSource, type SlabSourceOptions } from "../buffers/SlabSource.ts"
 import * as StagedReading from "../buffers/staging/StagedReading.ts"
 import { CurrentStagingMemory, type StagingMemory, type UseStaging } from "../buffers/staging/StagingMemory.ts"
 import { bufferFirst, eitherWay } from "../buffers/SubjectFirst.ts"
@@ -931,8 +932,13 @@ export const reserve: Accessors.OfPool<StagingPool, Pool>["reserve"] = BoundAcce
 export const exclusively: Accessors.OfPool<StagingPool, Pool>["exclusively"] = BoundAccessors.exclusively(StagingPool)
 
 /** Buffers that the program maps, one family for each direction. */
-class StagingSource extends BufferSource {
+class StagingSource extends SlabSource {
   override readonly service = "StagingPool"
+
+  /** Blocks of its own where staging memory cannot be split, in sizes of its own policy. */
+  constructor(options: SlabSourceOptions) {
+    super(options.traits.stagesBothWays ? options : { ...options, slabs: undefined })
+  }
 
   /** No flags: more than those of its direction would make it another kind of memory. */
   protected override ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
@@ -944,7 +950,7 @@ class StagingSource extends BufferSource {
   }
 
   /** Its mappings are commands of the first queue, whichever queue copies to it and from it. */
-  override create(...request: Parameters<BufferSource["create"]>): Effect.Effect<DeviceBuffer, GpuError> {
+  override create(...request: Parameters<SlabSource["create"]>): Effect.Effect<DeviceBuffer, GpuError> {
     return Effect.tap(
       super.create(...request),
       (buffer) => Effect.sync(() => KnownQueues.of(buffer.owner)?.serialise(buffer))

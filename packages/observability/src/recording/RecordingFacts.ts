@@ -88,6 +88,8 @@ export const RecordedFamily = Schema.Struct({
   family: Schema.String,
   /** Whether blocks are cleared before each lease. */
   clears: Schema.Boolean,
+  /** Whether a pool that splits slabs splits these. Without it: of every pool but those of images and of staging memory. */
+  splits: Schema.optional(Schema.Boolean),
   /**
    * For each requested size, as the pool's size policy has it: the size, the size rounded up to the granularity of the device, the block
    * size, and the largest block that such a request may borrow.

@@ -210,8 +210,10 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
     sizes.push(size, source.exactSize(size), blockSize, source.mostBorrowed(blockSize))
   }
 
-  #noteFamily({ families }: EventChunk, { clears, service: pool }: PoolSource, family: Family): void {
-    const facts = { memory: this.memory.number, pool, family: String(family), clears }
+  #noteFamily({ families }: EventChunk, source: PoolSource, family: Family): void {
+    const { clears, service: pool } = source
+    const splits = source.splitsFamily?.(family) ?? false
+    const facts = { memory: this.memory.number, pool, family: String(family), clears, splits }
     const key = keyOfFamily(facts)
     const { sizes } = families.get(key) ?? { sizes: [] }
     families.set(key, { ...facts, sizes })

@@ -336,8 +336,8 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
 
   #sizesOf(family: RecordedFamily): Sizes {
     const { core: { slabs }, plan: { memory: { strategy }, sizePolicy } } = this
-    // As in a program, where images and the memory of transfers are not split.
-    const maySplit = family.pool !== "ImagePool" && family.pool !== "StagingPool"
+    // As in a program, where images are not split, nor is staging memory on some devices.
+    const { splits: maySplit = family.pool !== "ImagePool" && family.pool !== "StagingPool" } = family
     if (slabs !== undefined && maySplit) return new SlabSizes(family, slabs.sizePolicy, slabs.unit)
     if (family.pool === "ImagePool") return new FamilySizes(family, undefined)
     // Recorded sizes of slabs are none of blocks.

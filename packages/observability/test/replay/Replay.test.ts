@@ -1,6 +1,7 @@
 /** The reports of replays under another policy, case by case. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import * as EvictionPolicy from "effect-gpu-pool/EvictionPolicy"
@@ -8,6 +9,7 @@ import { Host } from "effect-gpu-pool/host"
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as ReusePolicy from "effect-gpu-pool/ReusePolicy"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import * as StagingPool from "effect-gpu-pool/StagingPool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -474,6 +476,29 @@ describe("a replay", () => {
         Recording.make({ ...recording, families: [family, staging] }, Recording.events(recording))
       )
       deepStrictEqual(replayed.families, [family, staging])
+    }))
+
+  it.effect("splits slabs of staging memory where the program did", () =>
+    Effect.gen(function*() {
+      const program = Effect.gen(function*() {
+        for (const direction of ["upload", "download", "both"] as const) {
+          yield* StagingPool.allocate(100, Uint8Array, { direction })
+          yield* StagingPool.use(40, Uint8Array, () => Effect.void, { direction })
+          yield* StagingPool.allocate(24, Uint8Array, { direction })
+        }
+      })
+      const strategy = PoolStrategy.arena({ unitBytes: 16, slabBytes: 256, growth: 0 })
+      const recording = yield* Effect.scoped(program).pipe(
+        Effect.provide(StagingPool.layer({ strategy }).pipe(Layer.provideMerge(Host.layer()))),
+        Effect.andThen(Recording.snapshot),
+        Effect.provide(Recording.layer({ capacity: 10_000 }).pipe(Layer.provideMerge(PoolEvents.layer)))
+      )
+      const same = yield* Replay.run(recording)
+      deepStrictEqual(comparable(Recording.events(same.recording)), comparable(Recording.events(recording)))
+      strictEqual(same.driverAllocations, 3)
+      const inBlocks = yield* Replay.run(recording, { strategy: PoolStrategy.blocks })
+      // The last array borrows the block of the one before.
+      strictEqual(inBlocks.driverAllocations, 6)
     }))
 
   it.effect("refuses what a driver without memory refused, and no more", () =>

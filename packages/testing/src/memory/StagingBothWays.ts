@@ -113,12 +113,12 @@ const refusals = Effect.gen(function*() {
 
 /** A download uses nothing of a full pool, so it waits for nobody: not even for the array's own owner. */
 const inFullPool = Effect.gen(function*() {
-  const x = yield* written(counted(64, 2))
-  const array = yield* StagingPool.allocate(64, Uint8Array, both)
+  const x = yield* written(counted(1024, 2))
+  const array = yield* StagingPool.allocate(1024, Uint8Array, both)
   yield* StagingPool.download(x, array)
-  Expect.numbers("what was downloaded", array.data, counted(64, 2))
+  Expect.numbers("what was downloaded", array.data, counted(1024, 2))
   const { activeBytes, waiters } = yield* StagingPool.stats
-  Expect.same("leased and waiting", [activeBytes, waiters], [64, 0])
+  Expect.same("leased and waiting", [activeBytes, waiters], [1024, 0])
 })
 
 /** Where a download goes through other memory of the pool, that is used again. */
@@ -172,7 +172,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   test("a refused transfer leaves the elements of an array that goes both ways", staged(refusals)),
   test(
     "a download to an array that goes both ways in a full pool waits for no memory",
-    staged(inFullPool, { maxBytes: 64, onExhausted: "wait", deadlockTimeout: Infinity })
+    staged(inFullPool, { maxBytes: 1024, onExhausted: "wait", deadlockTimeout: Infinity })
   ),
   test("downloads to an array that goes both ways use the same memory again", { counting: true }, staged(reused)),
   test("after an interrupted transfer the next download brings the elements", staged(afterInterruption))

@@ -179,7 +179,7 @@ const begin = <A extends Elements>(
     size: bytes,
     owner: buffer,
     claim: BufferUsageRules.isStaging(memory.root.usage)
-      ? { ...MemorySpan.part(memory.root, 0, memory.root.size), writes: true }
+      ? { ...MemorySpan.part(memory.wholeMemory, 0, memory.wholeMemory.end - memory.wholeMemory.begin), writes: true }
       : { ...MemorySpan.part(memory, offset, bytes), writes: request.access !== "read" },
     name: `bytes ${offset} to ${offset + bytes}`
   }
