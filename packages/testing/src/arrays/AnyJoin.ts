@@ -90,6 +90,11 @@ export const anyJoin = (
       return one("tile", [counts], Joins.tile(model, counts))
     }
     case "repeat": {
+      if (rank > 0 && random.integer(0, 2) === 0) {
+        const counts = Array.from({ length: shape[axis]! }, () => random.integer(0, 3))
+        const origins = counts.flatMap((count, index) => Array.from({ length: count }, () => index))
+        return one("repeat", [counts, { axis }], Joins.pickAlong(model, origins, axis))
+      }
       const count = random.integer(0, 3)
       return rank === 0 || random.integer(0, 3) === 0
         ? one("repeat", [count], Joins.repeat(ArrayModel.reshape(model, [model.elements.length]), count, 0))
@@ -99,6 +104,14 @@ export const anyJoin = (
       const widths = shape.map((): readonly [number, number] => [random.integer(0, 2), random.integer(0, 2)])
       if (ArrayModel.sizeOf(shape.map((length, of) => length + widths[of]![0] + widths[of]![1])) > maxSize) {
         return undefined
+      }
+      if (random.integer(0, 1) === 0 && !shape.includes(0)) {
+        const mode = random.pick(["edge", "reflect", "symmetric", "wrap"] as const)
+        const extended = shape.reduce(
+          (padded, length, of) => Joins.pickAlong(padded, Joins.origins(length, widths[of]!, mode), of),
+          model
+        )
+        return one("pad", [widths, { mode }], extended)
       }
       const value = random.integer(0, 9)
       return one("pad", [widths, { value }], Joins.pad(model, widths, read(value, model.dtype, rules)))

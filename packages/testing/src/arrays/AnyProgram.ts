@@ -10,7 +10,8 @@ import { isFloat } from "../expressions/FloatFormat.ts"
 import { read } from "../expressions/Reference.ts"
 import { numberText } from "../expressions/Text.ts"
 import type { Random } from "../Random.ts"
-import { anyJoin } from "./AnyJoin.ts"
+import { anyJoin, type Joined } from "./AnyJoin.ts"
+import { anyScan } from "./AnyScan.ts"
 import { anyFactors, anyNarrower, anyShape, shuffled } from "./AnyShape.ts"
 import { anyWrite } from "./AnyWrite.ts"
 import { call } from "./ArrayFunctions.ts"
@@ -74,6 +75,7 @@ class Builder {
     this.#random.weighted([
       [3, () => this.#view()],
       [2, () => this.#reduction()],
+      [1, () => this.#made(anyScan(this.#random, this.models, this.#any(), this.#options.rules))],
       [1, () => this.#take()],
       [1, () => this.#product()],
       [3, () => this.#joinOrWrite()],
@@ -373,11 +375,16 @@ class Builder {
   #joinOrWrite(): void {
     const { rules } = this.#options
     const array = this.#any()
-    const joined = this.#random.integer(0, 2) === 0
-      ? anyWrite(this.#random, this.models, array, rules)
-      : anyJoin(this.#random, this.models, array, rules, maxSize)
-    if (joined === undefined || joined.model.elements.length > maxSize) return
-    this.#add(joined.model, joined.text, joined.operands, joined.run, joined.isView)
+    this.#made(
+      this.#random.integer(0, 2) === 0
+        ? anyWrite(this.#random, this.models, array, rules)
+        : anyJoin(this.#random, this.models, array, rules, maxSize)
+    )
+  }
+
+  #made(step: Joined | undefined): void {
+    if (step === undefined || step.model.elements.length > maxSize) return
+    this.#add(step.model, step.text, step.operands, step.run, step.isView)
   }
 
   #product(): void {

@@ -48,6 +48,26 @@ export const repeat = (model: Model, count: number, axis: number): Model =>
     (position) => ArrayModel.at(model, moved(position, axis, Math.floor(position[axis]! / count)))
   )
 
+/** The elements at some positions of an axis. */
+export const pickAlong = (model: Model, positions: ReadonlyArray<number>, axis: number): Model =>
+  ArrayModel.take(model, [positions.length], ([at]) => positions[at!], axis)
+
+/** The positions of an axis, and those that a border on both sides repeats. */
+export const origins = (
+  length: number,
+  [before, after]: readonly [number, number],
+  mode: "edge" | "reflect" | "symmetric" | "wrap"
+): ReadonlyArray<number> => {
+  const up = Array.from({ length }, (_, index) => index)
+  const down = up.map((index) => length - 1 - index)
+  const pattern = mode === "wrap" ? up : mode === "symmetric" ? [...up, ...down] : [...up, ...down.slice(1, -1)]
+  return Array.from({ length: before + length + after }, (_, index) => {
+    const at = index - before
+    if (mode === "edge") return Math.min(Math.max(at, 0), length - 1)
+    return pattern[((at % pattern.length) + pattern.length) % pattern.length]!
+  })
+}
+
 /** A border of one value: widths before and after, for each axis. */
 export const pad = (model: Model, widths: ReadonlyArray<readonly [number, number]>, value: Value): Model =>
   ArrayModel.build(
