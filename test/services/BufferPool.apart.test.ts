@@ -1,7 +1,7 @@
 /** The hint that a lease should not share a slab with others, on the backend where that matters. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { Allocator, BufferPool, BufferUsage, type GpuError, Lease } from "effect-gpu-pool"
+import { Allocator, BufferPool, BufferUsage, GpuError, Lease } from "effect-gpu-pool"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
 import { BufferLike } from "effect-gpu-pool/backend"
 import { Host } from "effect-gpu-pool/host"
@@ -12,6 +12,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as fc from "fast-check"
 import { runs } from "../support/explore.ts"
+import { decorated } from "../support/hostPool.ts"
 
 const slabBytes = 4096
 
@@ -106,6 +107,47 @@ describe("a lease that should be apart from others, on WebGPU", () => {
       yield* BufferPool.allocate(256, { apart: [gone, empty, other] })
       strictEqual(yield* allocations, 1)
     })))
+
+  it.live("shares a slab where the allocator answers that another one is over a limit of its own", () => {
+    const limited = decorated((allocator) => {
+      let made = 0
+      return {
+        ...allocator,
+        allocate: (bytes, options) =>
+          made++ === 0 ? allocator.allocate(bytes, options) : Effect.fail(GpuError.limitExceeded({
+            operation: "allocate",
+            requested: bytes,
+            limitName: "limit",
+            limit: slabBytes
+          }))
+      }
+    })
+    const pool = BufferPool.layerNoDeps({ strategy: PoolStrategy.arena({ slabBytes, growth: 0 }) })
+    const gpu = pool.pipe(Layer.provide(limited), Layer.provideMerge(WebGpu.layer({ flags: ["backend=null"] })))
+    return Effect.gen(function*() {
+      const first = yield* BufferPool.allocate(256)
+      strictEqual(slabOf(yield* BufferPool.allocate(256, { apart: [first] })), slabOf(first))
+      strictEqual(yield* allocations, 1)
+    }).pipe(Effect.scoped, Effect.provide(gpu))
+  })
+
+  it.live("is InvalidRequest if it is no array of buffers, whatever the pool keeps", () =>
+    Effect.gen(function*() {
+      const wrong: ReadonlyArray<unknown> = [7, "x", {}, [null], [7], [{}], new Set()]
+      for (const strategy of [PoolStrategy.arena(), PoolStrategy.blocks]) {
+        for (const apart of wrong) {
+          const options = { apart: apart as ReadonlyArray<BufferPool.PooledBuffer> }
+          const asked = [
+            BufferPool.allocate(256, options),
+            BufferPool.use(256, () => Effect.void, options),
+            BufferPool.allocateAll([256, 256], options)
+          ]
+          for (const one of asked) {
+            strictEqual((yield* Effect.flip(onNull(one, { strategy }))).reason._tag, "InvalidRequest")
+          }
+        }
+      }
+    }))
 
   it.live("is served whenever one without the hint is, in random programs under a limit", () =>
     Effect.promise(() =>

@@ -39,9 +39,6 @@ const test = <A, E>(
 
 const malloc = (units: number) => BufferPool.allocate(units * unit)
 
-/** Here memory belongs to the queue that used it last, and to the first one without a use. */
-const mallocUsed = (units: number) => Effect.tap(malloc(units), (lease) => CommandQueue.fill(lease, 0))
-
 const free = (...leases: ReadonlyArray<PooledBuffer>) => Effect.forEach(leases, Lease.release, { discard: true })
 
 /** Where a lease lies: the driver's allocation, and the first byte in it. */
@@ -68,7 +65,7 @@ const total = (units: number) => hasStats({ managedBytes: units * unit })
 /** Whether a job in this fiber and then the same in another one get the same memory. */
 const reused = (first: CommandQueue.CommandQueue["Service"], second: CommandQueue.CommandQueue["Service"]) =>
   Effect.gen(function*() {
-    const job = Effect.scoped(Effect.map(mallocUsed(1), pointer))
+    const job = Effect.scoped(Effect.map(malloc(1), pointer))
     const main = yield* CommandQueue.on(job, first)
     const sub = yield* Fiber.join(yield* Effect.forkChild(CommandQueue.on(job, second)))
     return isSame(main, sub)
@@ -154,10 +151,20 @@ describe("TestSingleDeviceMemoryPool", () => {
   test("test_free_stream", () =>
     Effect.gen(function*() {
       const stream = yield* CommandQueue.make()
-      const p1 = yield* mallocUsed(4)
+      const p1 = yield* malloc(4)
       const place = pointer(p1)
       yield* free(p1)
       differ(pointer(yield* CommandQueue.on(malloc(4), stream)), place)
+    }))
+
+  test("test_split of an arena for each stream: a slab serves its stream before any command has used it", () =>
+    Effect.gen(function*() {
+      const stream = yield* CommandQueue.make()
+      yield* Effect.scoped(CommandQueue.on(malloc(10), stream))
+      for (let i = 0; i < 10; i++) yield* CommandQueue.on(malloc(1), stream)
+      strictEqual((yield* BufferPool.stats).driverAllocations, 1)
+      yield* malloc(1)
+      strictEqual((yield* BufferPool.stats).driverAllocations, 2)
     }))
 
   test("test_free_merge", () =>
@@ -209,10 +216,10 @@ describe("TestSingleDeviceMemoryPool", () => {
   /** Memory of the first queue, and of another one, both held. */
   const ofTwoStreams = Effect.gen(function*() {
     const stream = yield* CommandQueue.make()
-    const p1 = yield* mallocUsed(4)
+    const p1 = yield* malloc(4)
     const ptr1 = pointer(p1)
     yield* free(p1)
-    const p2 = yield* CommandQueue.on(mallocUsed(4), stream)
+    const p2 = yield* CommandQueue.on(malloc(4), stream)
     const ptr2 = pointer(p2)
     yield* free(p2)
     return { stream, ptr1, ptr2 }
@@ -290,7 +297,7 @@ describe("TestSingleDeviceMemoryPool", () => {
   test("test_used_bytes_stream, test_free_bytes_stream and test_total_bytes_stream", () =>
     Effect.gen(function*() {
       const stream = yield* CommandQueue.make()
-      yield* Effect.scoped(mallocUsed(4))
+      yield* Effect.scoped(malloc(4))
       yield* CommandQueue.on(malloc(2), stream)
       yield* used(2)
       yield* freed(4)

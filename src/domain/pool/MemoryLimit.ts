@@ -135,7 +135,12 @@ export const fraction: LayerOptions.Option<number> = LayerOptions.instance((oper
   return isGpuError(answer) ? answer : undefined
 }, Schema.Finite)
 
-const wholeBytes = (input: unknown): bigint | undefined => {
+/**
+ * Bytes as a number, a bigint, or a text such as `"2 MiB"`; `undefined` for anything else.
+ *
+ * @internal
+ */
+export const wholeBytes = (input: unknown): bigint | undefined => {
   switch (typeof input) {
     case "bigint":
       return input

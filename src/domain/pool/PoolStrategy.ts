@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { attempt } from "../arguments/ArgumentProblem.ts"
+import * as Schema from "effect/Schema"
 import { formatted } from "../arguments/Format.ts"
+import * as LayerOptions from "../arguments/LayerOptions.ts"
 import type { MemorySpan } from "../data/MemorySpan.ts"
 import { type GpuError, invalidRequest, isGpuError } from "../GpuError.ts"
 import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
@@ -12,6 +13,7 @@ import { searchApart } from "./arena/SearchApart.ts"
 import type { MemoryAccount } from "./machine/MemoryAccount.ts"
 import type { Reusable } from "./machine/PoolState.ts"
 import type { Request } from "./machine/Request.ts"
+import * as MemoryLimit from "./MemoryLimit.ts"
 import { type BlockCore, PoolCore } from "./PoolCore.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { ownQueue, type ReusePolicy } from "./ReusePolicy.ts"
@@ -27,8 +29,8 @@ export interface PoolStrategy {
   readonly name: string
   /** Whether it splits buffers. */
   readonly splits: boolean
-  /** The options of an arena. A recording has them, and a replay makes the arena of them again. */
-  readonly arena?: ArenaOptions | undefined
+  /** The settings of an arena. A recording has them, and a replay makes the arena of them again. */
+  readonly arena?: ArenaSettings | undefined
   /** Makes the core of a memory. */
   readonly core: <A, F>(options: PoolCoreOptions, memory: SplitMemory<A, F>) => BlockCore<A, F>
   /** How requests that should be apart from some allocations search. Without it they take any memory. */
@@ -72,24 +74,83 @@ export interface SplitMemory<A, F> extends Required<Pick<ArenaCoreOptions<A, F>,
  */
 export const blocks: PoolStrategy = { name: "blocks", splits: false, core: (options) => new PoolCore(options) }
 
+/** Every element type may begin at a multiple of it. */
+const leastBytes = 16
+
+/** A power of two in bytes. */
+const powerOfTwo = LayerOptions.instance<ArenaBytes>((operation, name, value) => {
+  const bytes = value === undefined ? leastBytes : Number(MemoryLimit.wholeBytes(value))
+  return bytes >= leastBytes && bytes <= 2 ** 40 && Number.isInteger(Math.log2(bytes)) ? undefined : invalidRequest(
+    operation,
+    `${name} ${formatted(value)} is no power of two from 16 to 2^40`,
+    "Pass a power of two in bytes, or a text such as \"2 MiB\", or leave it out."
+  )
+}, Schema.String)
+
+const growthOption = LayerOptions.instance<number>(
+  (operation, _, value = 0) =>
+    typeof value === "number" && value >= 0 && value <= 1
+      ? undefined
+      : invalidRequest(operation, `growth ${formatted(value)} is no share`, "Pass a number from 0 to 1."),
+  Schema.Number
+)
+
+const borrowOption = LayerOptions.instance<number>((operation, _, value = 1) =>
+  typeof value === "number" && value > 0
+    ? undefined
+    : invalidRequest(
+      operation,
+      `borrow ${formatted(value)} is no number above 0`,
+      "Pass 1, or Infinity for any slab."
+    ), Schema.Number)
+
+/**
+ * Bytes of an arena's slabs and chunks: a power of two from 16, or a text of one, as `"2 MiB"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArenaBytes = number | `${number} KiB` | `${number} MiB` | `${number} GiB` | (string & {})
+
 /**
  * The options of {@link arena}.
  *
  * @category models
  * @since 0.1.0
  */
-export interface ArenaOptions {
+export interface ArenaOptions extends Schema.Schema.Type<typeof ArenaOptions> {}
+
+/**
+ * Of {@link ArenaOptions}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const ArenaOptions = Schema.Struct({
   /** The bytes of a slab, a power of two. Default: 1 MiB, or a sixteenth of a smaller limit. */
-  readonly slabBytes?: number | undefined
+  slabBytes: powerOfTwo,
   /** The share of the managed bytes that a new slab has at least, from 0 to 1. Default: 1/32. */
-  readonly growth?: number | undefined
+  growth: growthOption,
   /** Chunks have multiples of so many bytes: a power of two. Default: 256, or the device's alignment if that is larger. */
-  readonly unitBytes?: number | undefined
+  unitBytes: powerOfTwo,
   /**
    * How far a request may borrow: it takes a part of a slab without leases only if that has at most `1 + borrow` times the bytes
    * of the slab that would be made for it. A number above 0, or `Infinity`. Default: 1.
    */
-  readonly borrow?: number | undefined
+  borrow: borrowOption
+})
+
+/**
+ * What an arena was made with, its defaults included. Without `slabBytes` that follows from the pool's limit.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ArenaSettings {
+  readonly slabBytes: number | undefined
+  readonly growth: number
+  readonly unitBytes: number
+  readonly borrow: number
 }
 
 /**
@@ -130,43 +191,30 @@ export interface ArenaOptions {
  * @since 0.1.0
  */
 export const arena = (options: ArenaOptions = {}): PoolStrategy => {
-  const checked = attempt(() => checkedOptions("PoolStrategy.arena", options))
-  const { borrow = 1, growth = 1 / 32, slabBytes, unitBytes = 256 } = isGpuError(checked) ? {} : checked
+  const given = LayerOptions.read("PoolStrategy.arena", ArenaOptions, options)
+  const problem = isGpuError(given) ? given : undefined
+  const settings = settingsOf(isGpuError(given) ? {} : given)
+  const { borrow, growth, slabBytes, unitBytes } = settings
   return {
     name: "arena",
     splits: true,
-    arena: { slabBytes, growth, unitBytes },
+    arena: settings,
     searchApart,
     // Alignments are powers of two.
     core: (coreOptions, { alignment, part, splits }) =>
       new ArenaCore({ ...coreOptions, part, splits, slabBytes, growth, borrow, unit: Math.max(unitBytes, alignment) }),
-    problem: isGpuError(checked) ? checked : undefined
+    problem
   }
 }
 
-/** Every element type may begin at a multiple of it. */
-const leastBytes = 16
+const settingsOf = ({ borrow = 1, growth = 1 / 32, slabBytes, unitBytes = 256 }: ArenaOptions): ArenaSettings => ({
+  slabBytes: slabBytes === undefined ? undefined : bytesOf(slabBytes),
+  growth,
+  unitBytes: bytesOf(unitBytes),
+  borrow
+})
 
-const checkedOptions = (operation: string, options: ArenaOptions): ArenaOptions => {
-  const { borrow = 1, growth = 0, slabBytes = leastBytes, unitBytes = leastBytes } = options
-  for (const [name, bytes] of Object.entries({ slabBytes, unitBytes })) {
-    if (bytes >= leastBytes && bytes <= 2 ** 40 && Number.isInteger(Math.log2(bytes))) continue
-    throw invalidRequest(
-      operation,
-      `${name} ${formatted(bytes)} is no power of two from 16 to 2^40`,
-      "Pass a power of two in bytes, or leave it out."
-    )
-  }
-  if (!(growth >= 0 && growth <= 1)) {
-    throw invalidRequest(operation, `growth ${formatted(growth)} is no share`, "Pass a number from 0 to 1.")
-  }
-  if (borrow > 0) return options
-  throw invalidRequest(
-    operation,
-    `borrow ${formatted(borrow)} is no number above 0`,
-    "Pass 1, or Infinity for any slab."
-  )
-}
+const bytesOf = (checked: ArenaBytes): number => Number(MemoryLimit.wholeBytes(checked))
 
 /**
  * The options of a pool that keeps memory as CuPy's `MemoryPool` does.

@@ -4,9 +4,11 @@
  *
  * @internal
  */
+import { formatted } from "../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
 import * as BufferUsageRules from "../../domain/BufferUsageRules.ts"
 import type { BackendTraits } from "../../domain/device/BackendTraits.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { Family } from "../../domain/pool/machine/Request.ts"
 import type { Slabs } from "../../domain/pool/PoolCore.ts"
 import type { RequestOptions } from "../../domain/pool/PoolOptions.ts"
@@ -51,9 +53,17 @@ export class SlabSource extends BufferSource {
     return this.splits && !this.splitsFamily(family) ? this.exactSize(size) : super.blockSize(size)
   }
 
-  apartOf({ apart }: ApartOptions): ReadonlyArray<object> | undefined {
-    const found = this.#keepsApart ? apart?.flatMap((buffer) => BufferLike.deviceBuffer(buffer)?.allocation ?? []) : []
-    return found?.length ? found : undefined
+  apartOf(operation: string, { apart }: ApartOptions): ReadonlyArray<object> | GpuError | undefined {
+    if (apart === undefined) return undefined
+    if (!Array.isArray(apart) || !apart.every(BufferLike.isBufferLike)) {
+      return invalidRequest(
+        operation,
+        `apart ${formatted(apart)} is no array of leases and buffers`,
+        "Pass the buffers that kernels will use together with the new one, or leave it out."
+      )
+    }
+    const found = this.#keepsApart ? apart.flatMap((buffer) => BufferLike.deviceBuffer(buffer)?.allocation ?? []) : []
+    return found.length > 0 ? found : undefined
   }
 
   /** From a slab the queue may copy what a dispatch cannot read there. Staging memory may only be copied from where its usage says so. */

@@ -48,8 +48,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   owns(family: Family): boolean
   /** Whether a memory that splits slabs splits those of a family of its own: none without it. */
   splitsFamily?(family: Family): boolean
-  /** The allocations that the memory of a request with such options should be apart from, where that matters. */
-  apartOf?(options: RequestOptions): ReadonlyArray<object> | undefined
+  /** The allocations that the memory of a request with such options should be apart from, where that matters; or what is wrong. */
+  apartOf?(operation: string, options: RequestOptions): ReadonlyArray<object> | GpuError | undefined
   /** Whether a request needs no further check: most requests do not. */
   isUsual(wanted: W): boolean
   /** What is wrong with a request, besides its size under the limits. */

@@ -182,8 +182,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
   }
 
   /** The allocations that the memory should be apart from, which is for the machine to find. */
-  protected apartOf(options: RequestOptions | undefined): ReadonlyArray<object> | undefined {
-    return options && this.source.apartOf?.(options)
+  protected apartOf(options: RequestOptions | undefined): ReadonlyArray<object> | GpuError | undefined {
+    return options && this.source.apartOf?.(this.allocating, options)
   }
 
   #tellHit(events: Publisher, lease: L, isOwn: boolean, options: RequestOptions | undefined): void {
@@ -271,6 +271,8 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const operation = this.allocating
     const waitPolicy = this.waitPolicyOf(operation, options)
     if (isGpuError(waitPolicy)) return waitPolicy
+    const apart = this.apartOf(options)
+    if (isGpuError(apart)) return apart
     const exactSize = source.exactSize(size)
     const family = source.family(wanted)
     const blockSize = source.blockSize(size, family)
@@ -292,7 +294,7 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
       budget,
       accounts: budget?.chain ?? none,
       from: this.fromOf(fiber),
-      apart: this.apartOf(options),
+      apart,
       collect
     })
     return this.neverFits(request) ?? request

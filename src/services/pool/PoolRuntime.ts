@@ -252,8 +252,8 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return request.apart && this.#searchApart?.(this.machine.memory, request, blockSize, most)
   }
 
-  handOver(block: Block): void {
-    this.queues?.handOver(block.value)
+  handOver({ maker }: LeaseRequest, block: Block): void {
+    this.queues?.handOver(block.value, maker.context)
   }
 
   schedule(task: () => void): void {

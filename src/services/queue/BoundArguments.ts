@@ -284,7 +284,7 @@ const aliasProblem = (
 /** How two bound objects have the same memory. The buffers come first. */
 const sharing = (one: DeviceBuffer | DeviceImage, other: DeviceBuffer | DeviceImage): string => {
   if (other instanceof DeviceBuffer) {
-    const isPart = one instanceof DeviceBuffer && (one.parent ?? other.parent) !== undefined
+    const isPart = one instanceof DeviceBuffer && one !== other && (one.parent ?? other.parent) !== undefined
     return isPart ? "sub-regions of one buffer" : "the same buffer"
   }
   if (one instanceof DeviceBuffer) return "a buffer and an image over it"

@@ -24,7 +24,7 @@ export const strategyFacts = (
   if (strategy === undefined || strategy === blocks) return undefined
   const { arena, name } = strategy
   if (arena === undefined) return { name }
-  return { name, unitBytes: unit, slabBytes: arena.slabBytes, growth: arena.growth, granularity }
+  return { name, unitBytes: unit, slabBytes: arena.slabBytes, growth: arena.growth, borrow: arena.borrow, granularity }
 }
 
 /** A memory as it is now. */

@@ -46,6 +46,7 @@ export const RecordedMemory = Schema.Struct({
     unitBytes: Schema.optional(positive),
     slabBytes: Schema.optional(positive),
     growth: Schema.optional(amount),
+    borrow: Schema.optional(amount),
     /** Of what the bytes of blocks would be multiples on this device. */
     granularity: Schema.optional(positive)
   })),

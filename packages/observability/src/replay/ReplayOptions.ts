@@ -104,9 +104,13 @@ export interface ReplayPlan {
   readonly memories: ReadonlyArray<MemoryPlan>
 }
 
+const recordedArena = (
+  { borrow, growth, slabBytes, unitBytes }: NonNullable<RecordedMemory["strategy"]>
+): PoolStrategy => arena({ borrow, growth, slabBytes, unitBytes })
+
 const recordedSettings = (memory: RecordedMemory): MemorySettings => {
   const { eviction, idle, label, outgrown, reuse } = memory
-  const strategy = memory.strategy === undefined ? undefined : arena(memory.strategy)
+  const strategy = memory.strategy && recordedArena(memory.strategy)
   // A recording does not say who waits for whom: a replay ends deadlocks when the recording does.
   return {
     ...memory,
@@ -137,7 +141,7 @@ const recordedProblem = (operation: string, memory: RecordedMemory, { blocks }: 
   const wrong = blocks.find(({ memory, parts = [] }) =>
     memory === number && !parts.every(({ offset, partBytes }) => isWhole(offset) && isWhole(partBytes))
   )
-  return wrong === undefined ? arena(strategy).problem : invalidRequest(
+  return wrong === undefined ? recordedArena(strategy).problem : invalidRequest(
     operation,
     `parts of block ${wrong.block} do not begin and end at multiples of ${unitBytes} B`,
     "Take a recording as Recording.save has written it."

@@ -82,6 +82,7 @@ describe("events of a pool that splits slabs", () => {
         unitBytes: 16,
         slabBytes: 256,
         growth: 1 / 32,
+        borrow: 1,
         granularity: 1
       })
     }))
@@ -93,6 +94,18 @@ describe("events of a pool that splits slabs", () => {
       deepStrictEqual(places(again), places(recording))
       exactly(again)
     }))
+
+  it.effect("are replayed exactly where any slab may be borrowed, as in CuPy, also from a file", () =>
+    Effect.gen(function*() {
+      yield* Effect.scoped(BufferPool.allocate(100_000))
+      yield* Effect.scoped(BufferPool.allocate(500))
+      strictEqual((yield* BufferPool.stats).driverAllocations, 1)
+      const recording = yield* Recording.snapshot
+      exactly(recording)
+      const again = yield* Recording.fromLines(Recording.toLines(recording))
+      strictEqual(again.memories[0]?.strategy?.borrow, Infinity)
+      exactly(again)
+    }).pipe(Effect.provide(gpuOf(PoolStrategy.cupyOptions)), Effect.provide(TestClock.layer())))
 
   it.effect("have no part for a lease that has its whole slab", () =>
     Effect.gen(function*() {

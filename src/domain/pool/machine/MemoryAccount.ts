@@ -145,7 +145,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** Makes a lease on an active block. If the last owner's bytes cannot be cleared, fails the request and releases the block. */
   handOut(request: Request, block: PoolBlock<A, Family>, from: Origin): void {
     const { port } = this.#state
-    port.handOver(block)
+    port.handOver(request, block)
     const failure = request.source.clears ? port.clear(request, block) : undefined
     if (failure !== undefined) {
       request.undoUse()
@@ -157,7 +157,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
       return
     }
     // The new owner's queue waits for the clearing, as it waits for the commands of the last owner.
-    if (request.source.clears) port.handOver(block)
+    if (request.source.clears) port.handOver(request, block)
     if (request.from !== undefined) request.use()
     if (block === this.returning) this.#state.correct(-1)
     if (request.inHandler) this.#toHandlers++

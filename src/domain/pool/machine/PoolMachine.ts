@@ -353,6 +353,10 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
       } else if (why === "LimitExceeded" && request.shrinkToExact()) {
         request.isExactOnly = true
         request.become("searching")
+        // A slab that has leases of the others may have room.
+      } else if (why === "LimitExceeded" && request.apart !== undefined) {
+        request.apart = undefined
+        request.become("searching")
       } else request.fail(failure)
     }
     this.#callEnded(request)

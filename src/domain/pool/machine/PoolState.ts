@@ -59,7 +59,7 @@ export interface PoolPort<A extends Reusable = Reusable> {
    */
   searchApart?(request: Request, blockSize: number, most: number): boolean | undefined
   /** The memory of a block gets another owner. */
-  handOver(block: PoolBlock<A, Family>): void
+  handOver(request: Request, block: PoolBlock<A, Family>): void
   /** Runs a task soon, outside of the machine's steps. */
   schedule(task: () => void): void
   /** The first request begins to wait in any queue. */

@@ -304,7 +304,7 @@ export abstract class Request implements Asking {
   declare readonly accounts: Asked["accounts"]
   declare readonly from: Asked["from"]
   declare readonly section: Asked["section"]
-  declare readonly apart: Asked["apart"]
+  declare apart: Asked["apart"]
   /** What it uses of its budget and of those around it. */
   declare readonly charge: Charge | undefined
   /** 0 until an observer asks for it. A reservation has a number of its own, besides that of its request. */

@@ -216,6 +216,8 @@ export class QueueReuse {
   readonly #queues: DeviceQueues
   readonly #policy: ReusePolicy.ReusePolicy["ofOtherQueues"]
   readonly #served = new WeakMap<Queue, { leases: number; waits: number }>()
+  /** The queues whose requests have got driver allocations first: what no command has used yet of one counts for it. */
+  readonly #leasedFor = new WeakMap<object, Queue>()
 
   constructor(queues: DeviceQueues, policy: ReusePolicy.ReusePolicy = ReusePolicy.afterEvents) {
     this.#queues = queues
@@ -248,8 +250,13 @@ export class QueueReuse {
     return this.#counted(queue, free ?? (this.#policy === "whenEnded" ? undefined : acquire(() => true)))
   }
 
-  handOver(memory: UsedMemory): void {
-    if (this.#queues.several) this.#queues.handOver(memory)
+  handOver(memory: UsedMemory, context: Context.Context<never>): void {
+    if (!this.#queues.several) return
+    this.#queues.handOver(memory)
+    const { allocation } = memory.wholeMemory
+    if (this.#policy === "never" && !this.#leasedFor.has(allocation)) {
+      this.#leasedFor.set(allocation, this.#queueOf(context))
+    }
   }
 
   /** Whether a held block counts as one of a queue. */
@@ -289,9 +296,11 @@ export class QueueReuse {
   }
 
   /**
-   * The queue that used the memory last. Memory that was not used since there are several queues counts for the first.
+   * The queue that used the memory last. Memory that was not used since there are several queues counts for the one whose request got
+   * its allocation, or for the first.
    */
   #lastOf(memory: UsedMemory): Queue {
-    return this.#queues.usesOf(memory).at(-1)?.last ?? this.#queues.first
+    return this.#queues.usesOf(memory).at(-1)?.last ?? this.#leasedFor.get(memory.wholeMemory.allocation) ??
+      this.#queues.first
   }
 }
