@@ -269,7 +269,8 @@ export class World implements PoolPort<Value> {
   readonly outer = noOuterLimits
 
   /** Returns any of the suitable blocks, or none, as if the queues were at any point. */
-  acquireForQueue({ family, size }: WorldRequest, blockSize: number, most: number): Block | undefined {
+  choose({ family, size }: WorldRequest, blockSize: number, most: number): Block | "any" | undefined {
+    if (!this.hasSeveralQueues) return "any"
     const accepts = this.inputs % 3
     let looked = 0
     return this.machine.core.acquireAccepted(family, blockSize, size, most, () => looked++ >= accepts)

@@ -12,9 +12,9 @@ import { ArenaCore, type ArenaCoreOptions } from "./arena/ArenaCore.ts"
 import { searchApart } from "./arena/SearchApart.ts"
 import type { MemoryAccount } from "./machine/MemoryAccount.ts"
 import type { Reusable } from "./machine/PoolState.ts"
-import type { Request } from "./machine/Request.ts"
+import type { Family, Request } from "./machine/Request.ts"
 import * as MemoryLimit from "./MemoryLimit.ts"
-import { type BlockCore, PoolCore } from "./PoolCore.ts"
+import { type BlockCore, type PoolBlock, PoolCore } from "./PoolCore.ts"
 import type { PoolCoreOptions } from "./PoolCoreOptions.ts"
 import { ownQueue, type ReusePolicy } from "./ReusePolicy.ts"
 
@@ -40,7 +40,7 @@ export interface PoolStrategy {
       request: Request,
       blockSize: number,
       most: number
-    ) => boolean | undefined)
+    ) => PoolBlock<A, Family> | "any" | undefined)
     | undefined
   /** What is wrong with the arguments that it was made of. Pools with such a strategy fail with it. */
   readonly problem?: GpuError | undefined

@@ -242,14 +242,15 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return this.queues?.several === true
   }
 
-  acquireForQueue({ family, maker, size }: LeaseRequest, blockSize: number, most: number): Block | undefined {
-    const block = this.queues?.acquire(this.core, maker.context, family, blockSize, size, most)
-    this.#publisher?.found?.("acquired", block?.whole.number ?? 0, block?.begin)
+  choose(request: LeaseRequest, blockSize: number, most: number): Block | "any" | undefined {
+    const block = this.hasSeveralQueues
+      ? this.queues!.acquire(this.core, request.maker.context, request.family, blockSize, request.size, most)
+      // A device with several queues can read beside writes.
+      : request.apart === undefined || this.#searchApart === undefined
+      ? "any"
+      : this.#searchApart(this.machine.memory, request, blockSize, most)
+    if (block !== "any") this.#publisher?.found?.("acquired", block?.whole.number ?? 0, block?.begin)
     return block
-  }
-
-  searchApart(request: LeaseRequest, blockSize: number, most: number): boolean | undefined {
-    return request.apart && this.#searchApart?.(this.machine.memory, request, blockSize, most)
   }
 
   handOver({ maker }: LeaseRequest, block: Block): void {

@@ -470,7 +470,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     return noEvidence
   }
 
-  abstract acquireForQueue(request: MachineRequest, blockSize: number, most: number): ReplayedBlock | undefined
+  abstract choose(request: MachineRequest, blockSize: number, most: number): ReplayedBlock | "any" | undefined
   abstract schedule(task: () => void): void
   abstract startIdleClock(): void
   abstract endLeases(why: Released["why"], budget: ChargedBudget | undefined): void

@@ -4,10 +4,12 @@ import { deepStrictEqual, strictEqual, throws } from "@effect/vitest/utils"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as ArenaCore from "effect-gpu-pool/ArenaCore"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
+import { limitExceeded } from "effect-gpu-pool/GpuError"
 import { Host } from "effect-gpu-pool/host"
 import * as Lease from "effect-gpu-pool/Lease"
 import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
+import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -17,6 +19,7 @@ import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
 import { leased, released } from "../../../../test/support/anyRecording.ts"
 import { runs } from "../../../../test/support/explore.ts"
+import { decorated } from "../../../../test/support/hostPool.ts"
 import { Ledger } from "../../../../test/support/ledger.ts"
 import { run, steps } from "../../../../test/support/poolPrograms.ts"
 import * as MemoryHook from "../../src/events/MemoryHook.ts"
@@ -138,6 +141,52 @@ describe("events of a pool that splits slabs", () => {
         const gpu = gpuOf({ maxBytes: 1000, maxHeldBytes, strategy }, faults)
         return Effect.runPromise(Effect.scoped(program).pipe(Effect.provide(gpu), Effect.provide(TestClock.layer())))
       }),
+      { numRuns: runs(200) }
+    ))
+
+  it("are replayed exactly where leases ask to be apart, on WebGPU, also when an allocator has no room for another slab", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: -3, max: 9 }), fc.nat(20), fc.nat(20)), { maxLength: 60 }),
+        fc.integer({ min: 1, max: 6 }),
+        (steps, slabs) => {
+          const program = Effect.gen(function*() {
+            const live: Array<BufferPool.PooledBuffer> = []
+            for (const [units, x, y] of steps) {
+              if (units <= 0) {
+                const [lease] = live.splice(x % Math.max(1, live.length), 1)
+                if (lease !== undefined) yield* Lease.release(lease)
+                continue
+              }
+              const apart = live.length > 0 ? [live[x % live.length]!, live[y % live.length]!] : []
+              const lease = yield* Effect.result(BufferPool.allocate(units * 256, { apart }))
+              if (lease._tag === "Success") live.push(lease.success)
+            }
+            exactly(yield* Recording.snapshot)
+          })
+          let made = 0
+          const limited = decorated((allocator) => ({
+            ...allocator,
+            allocate: (bytes, options) =>
+              made++ < slabs
+                ? allocator.allocate(bytes, options)
+                : Effect.fail(limitExceeded({
+                  operation: "Allocator.allocate",
+                  requested: bytes,
+                  limitName: "limit",
+                  limit: slabs * 4096
+                }))
+          }))
+          const strategy = PoolStrategy.arena({ slabBytes: 4096, growth: 0 })
+          const gpu = BufferPool.layerNoDeps({ maxBytes: 5 * 4096, strategy }).pipe(
+            Layer.provide(limited),
+            Layer.provideMerge(WebGpu.layer({ flags: ["backend=null"] })),
+            Layer.provideMerge(Recording.layer({ capacity: 10_000 })),
+            Layer.provideMerge(PoolEvents.layer)
+          )
+          return Effect.runPromise(Effect.scoped(program).pipe(Effect.provide(gpu), Effect.provide(TestClock.layer())))
+        }
+      ),
       { numRuns: runs(200) }
     ))
 

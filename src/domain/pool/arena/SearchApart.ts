@@ -6,26 +6,26 @@
 import type { MemorySpan } from "../../data/MemorySpan.ts"
 import type { MemoryAccount } from "../machine/MemoryAccount.ts"
 import type { Reusable } from "../machine/PoolState.ts"
-import type { Request } from "../machine/Request.ts"
+import type { Family, Request } from "../machine/Request.ts"
+import type { PoolBlock } from "../PoolCore.ts"
 
 /** How many free chunks of each class of sizes are searched for one that is apart. */
 const among = 32
 
 /**
- * Serves a request from a held chunk that is in none of the allocations that it should be apart from. False if the driver is to be asked
- * for another slab, `undefined` if any memory will do.
+ * Takes a held chunk that is in none of the allocations that a request should be apart from; `undefined` if the driver is to be asked for
+ * another slab, and `"any"` if that cannot be now, so that any memory will do.
  */
 export const searchApart = <A extends Reusable & { readonly wholeMemory: MemorySpan }>(
   memory: MemoryAccount<A>,
   request: Request,
   blockSize: number,
   most: number
-): boolean | undefined => {
+): PoolBlock<A, Family> | "any" | undefined => {
   const { apart = [], family, size } = request
   const isApart = ({ wholeMemory }: A): boolean => !apart.includes(wholeMemory.allocation)
   const block = memory.core.acquireAccepted(family, blockSize, size, most, isApart, among)
-  if (block !== undefined) memory.handOut(request, block, "held")
-  return block !== undefined || (mayAdd(memory, request) ? false : undefined)
+  return block ?? (mayAdd(memory, request) ? undefined : "any")
 }
 
 /** Whether the driver can be asked for a slab now, without an eviction. */

@@ -115,18 +115,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const allowance = this.allowance(request)
     const blockSize = request.blockSize <= allowance && !request.isAlone ? request.blockSize : exactSize
     const most = request.isAlone ? exactSize : Math.min(source.mostBorrowed(blockSize), allowance)
-    if (this.#state.port.hasSeveralQueues) {
-      const block = this.#state.port.acquireForQueue(request, blockSize, most)
-      if (block !== undefined) this.handOut(request, block, this.#originOf(request, block.capacity === blockSize))
-      return block !== undefined
-    }
-    // Devices with several queues can read beside writes.
-    const found = this.#state.port.searchApart?.(request, blockSize, most)
-    if (found !== undefined) return found
-    const own = this.core.acquireOwn(family, blockSize, size)
-    const block = own ?? this.core.borrow(family, blockSize, size, most)
-    if (block !== undefined) this.handOut(request, block, this.#originOf(request, block === own))
-    return block !== undefined
+    const chosen = this.#state.port.choose(request, blockSize, most)
+    const block = chosen === "any"
+      ? this.core.acquireOwn(family, blockSize, size) ?? this.core.borrow(family, blockSize, size, most)
+      : chosen
+    if (block === undefined) return false
+    // A part of a slab fits its request, so it is not borrowed.
+    this.handOut(request, block, source.splits || block.capacity === blockSize ? "held" : "borrowed")
+    return true
   }
 
   /** Free chunks beside leases are no bytes that a reservation could get. */
@@ -135,11 +131,6 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const block = this.core.acquireBeside?.(request.family, request.size)
     if (block !== undefined) this.handOut(request, block, "held")
     return block !== undefined
-  }
-
-  /** A part of a slab fits its request, so it is not borrowed. */
-  #originOf({ source: { splits } }: Request, isOwn: boolean): Origin {
-    return splits || isOwn ? "held" : "borrowed"
   }
 
   /** Makes a lease on an active block. If the last owner's bytes cannot be cleared, fails the request and releases the block. */

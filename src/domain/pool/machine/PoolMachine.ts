@@ -354,7 +354,7 @@ export class PoolMachine<A extends Reusable = Reusable> extends PoolLife<A> {
         request.isExactOnly = true
         request.become("searching")
         // A slab that has leases of the others may have room.
-      } else if (why === "LimitExceeded" && request.apart !== undefined) {
+      } else if (why === "LimitExceeded" && request.apart !== undefined && !this.state.port.hasSeveralQueues) {
         request.apart = undefined
         request.become("searching")
       } else request.fail(failure)

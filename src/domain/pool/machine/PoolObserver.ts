@@ -9,7 +9,8 @@ import type { Family, Request, RequestSource } from "./Request.ts"
 import type { ChargedBudget, Origin } from "./Reservation.ts"
 
 /**
- * - `acquired`: the number of the block that a request got for its queue of the device, 0 for none; and where its part of that begins.
+ * - `acquired`: the number of the block that was chosen for a request, for its queue or apart from others, 0 for none; and where its
+ *   part of that begins.
  * - `clearFailed`: a block could not be cleared.
  * - `done`: other code has run within a step of the machine, which now continues.
  * - `jobs`: an answer of `AdmittedJobs`.

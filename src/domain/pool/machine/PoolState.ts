@@ -51,13 +51,11 @@ export interface PoolPort<A extends Reusable = Reusable> {
   grant(request: Request, block: PoolBlock<A, Family>): unknown
   /** Whether the device has several queues: then a request gets only blocks that its own queue may use. */
   readonly hasSeveralQueues: boolean
-  /** Takes a held block that the request's queue may use. */
-  acquireForQueue(request: Request, blockSize: number, most: number): PoolBlock<A, Family> | undefined
   /**
-   * Serves a request from a held block that is in none of the allocations that it should be apart from. False if the driver is to be
-   * asked for another one, `undefined` if any will do.
+   * Takes a held block for a request to which it matters which one it gets, because of its queue or of what it should be apart from:
+   * `undefined` if it can have none of those that are held. `"any"` for other requests, which take any block.
    */
-  searchApart?(request: Request, blockSize: number, most: number): boolean | undefined
+  choose(request: Request, blockSize: number, most: number): PoolBlock<A, Family> | "any" | undefined
   /** The memory of a block gets another owner. */
   handOver(request: Request, block: PoolBlock<A, Family>): void
   /** Runs a task soon, outside of the machine's steps. */

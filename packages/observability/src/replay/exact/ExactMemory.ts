@@ -94,16 +94,15 @@ export class ExactMemory extends ReplayedMemory implements AdmittedJobs {
     }
   }
 
-  /** Whether the next row is the block that was found for a queue: only a device with several queues has such rows. */
   get hasSeveralQueues(): boolean {
-    return this.#journal.findsNext(this.number, "acquired")
+    return this.namesQueues
   }
 
-  acquireForQueue(
-    { family, size }: MachineRequest,
-    blockSize: number,
-    most: number
-  ): ReplayedBlock | undefined {
+  choose(request: MachineRequest, blockSize: number, most: number): ReplayedBlock | "any" | undefined {
+    if (!this.#journal.findsNext(this.number, "acquired")) return "any"
+    const { family, size } = request
+    // With one queue, only requests with allocations to be apart from have such rows.
+    if (!this.hasSeveralQueues) request.apart ??= []
     const [recorded, offset] = this.#journal.findPlace(this.number, "acquired")
     const number = this.#journal.blockOf(recorded)
     for (const { whole } of number === undefined ? [] : this.core.held()) {

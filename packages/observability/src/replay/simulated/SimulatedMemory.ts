@@ -119,11 +119,12 @@ export class SimulatedMemory extends ReplayedMemory {
     this.#goOnIdle()
   }
 
-  acquireForQueue(
+  choose(
     { family, size, replayed: { asked } }: MachineRequest,
     blockSize: number,
     most: number
-  ): ReplayedBlock | undefined {
+  ): ReplayedBlock | "any" | undefined {
+    if (!this.hasSeveralQueues) return "any"
     const acquire = (accepts: (value: Placeholder) => boolean): ReplayedBlock | undefined =>
       this.core.acquireAccepted(family, blockSize, size, most, accepts)
     const { queue = firstQueue } = asked
