@@ -127,8 +127,8 @@ describe("WebGpu opening", () => {
           return proceed()
         }
       })
-      deepStrictEqual(yield* dtypesOf(watchedGpu().gpu), ["f32", "i32", "u32", "f16"])
-      deepStrictEqual(yield* dtypesOf(plain.gpu), ["f32", "i32", "u32"])
-      deepStrictEqual(yield* withoutHalves(dtypesOf(watchedGpu().gpu)), ["f32", "i32", "u32"])
+      deepStrictEqual(yield* dtypesOf(watchedGpu().gpu), ["f32", "i32", "u32", "i64", "u64", "f16"])
+      deepStrictEqual(yield* dtypesOf(plain.gpu), ["f32", "i32", "u32", "i64", "u64"])
+      deepStrictEqual(yield* withoutHalves(dtypesOf(watchedGpu().gpu)), ["f32", "i32", "u32", "i64", "u64"])
     }))
 })

@@ -2,7 +2,7 @@
  * 64-bit integers in WGSL against BigInt: all functions on pairs of notable and of random numbers, in one kernel.
  */
 import { assert, layer } from "@effect/vitest"
-import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, GroupKernel, Kernel, KernelArgument } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -91,19 +91,15 @@ const kernelOf = (type: LongType) => {
   return Kernel.make({
     name: `longs_${type}`,
     args: [
-      KernelArgument.VectorArg("u32", "numbers", { access: "read" }),
-      KernelArgument.VectorArg("u32", "results", { access: "write" })
+      KernelArgument.VectorArg(type, "numbers", { access: "read" }),
+      KernelArgument.VectorArg(type, "results", { access: "write" })
     ],
     body: {
       wgsl: [
-        "let a = vec2<u32>(numbers[6u * i], numbers[6u * i + 1u]);",
-        "let b = vec2<u32>(numbers[6u * i + 2u], numbers[6u * i + 3u]);",
-        "let c = vec2<u32>(numbers[6u * i + 4u], numbers[6u * i + 5u]);",
-        ...texts.flatMap((text, at) => [
-          `let r${at} = ${text};`,
-          `results[${2 * texts.length}u * i + ${2 * at}u] = r${at}.x;`,
-          `results[${2 * texts.length}u * i + ${2 * at + 1}u] = r${at}.y;`
-        ])
+        "let a = numbers[3u * i];",
+        "let b = numbers[3u * i + 1u];",
+        "let c = numbers[3u * i + 2u];",
+        ...texts.map((text, at) => `results[${texts.length}u * i + ${at}u] = ${text};`)
       ].join("\n")
     }
   })
@@ -160,8 +156,46 @@ const anyLong: fc.Arbitrary<bigint> = fc.oneof(
 /** As many as a device computes at a time. */
 const triples = fc.array(fc.tuple(anyLong, anyLong, anyLong), { minLength: 1, maxLength: 2000, size: "max" })
 
+/** Each workgroup adds its elements up in local memory, in pairs. */
+const groupSums = GroupKernel.make({
+  name: "group_sums",
+  args: [
+    KernelArgument.VectorArg("i64", "x", { access: "read", withOffset: true }),
+    KernelArgument.VectorArg("i64", "sums", { access: "write", withOffset: true }),
+    KernelArgument.LocalArg("i64", "part", 64)
+  ],
+  workgroupSize: 64,
+  body: {
+    wgsl: `
+      part[local_index] = select(vec2<u32>(0u, 0u), x[x_offset + global_id.x], global_id.x < range.x);
+      for (var half = 32u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if (local_index < half) { part[local_index] = add__i64(part[local_index], part[local_index + half]); }
+      }
+      if (local_index == 0u) { sums[sums_offset + group_id.x] = part[0]; }`
+  }
+})
+
 describeWith(["webgpu"], "64-bit integers in WGSL", () => {
   layer(BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer())))((it) => {
+    it.effect("are elements of local memory and of views", () =>
+      Effect.gen(function*() {
+        const data = BigInt64Array.from(
+          { length: 203 },
+          (_, k) => BigInt.asIntN(64, BigInt(k + 1) * 0x9e3779b97f4a7c15n)
+        )
+        const x = yield* BufferPool.allocate(data.byteLength)
+        const sums = yield* BufferPool.allocate(5 * 8)
+        yield* CommandQueue.write(x, data)
+        yield* CommandQueue.write(sums, BigInt64Array.of(7n, 7n, 7n, 7n, 7n))
+        const views = { x: { buffer: x, offset: 3 }, sums: { buffer: sums, offset: 1 } }
+        yield* CommandQueue.dispatch(groupSums, views, 200)
+        const sumOf = (from: number, to: number) =>
+          BigInt.asIntN(64, data.subarray(3 + from, 3 + to).reduce((sum, value) => sum + value, 0n))
+        const expected = [7n, sumOf(0, 64), sumOf(64, 128), sumOf(128, 192), sumOf(192, 200)]
+        assert.deepStrictEqual([...yield* CommandQueue.read(sums, BigInt64Array)], expected)
+      }))
+
     for (const type of ["i64", "u64"] as const) {
       it.effect(`are exact: ${type}, pairs of notable numbers`, () =>
         Effect.gen(function*() {

@@ -2,6 +2,7 @@ import { describe } from "@effect/vitest"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { Host } from "effect-gpu-pool/host"
 import * as Layer from "effect/Layer"
+import { integerLaws } from "./IntegerLaws.ts"
 import { reductionLaws } from "./ReductionLaws.ts"
 import { scanLaws } from "./ScanLaws.ts"
 
@@ -10,4 +11,5 @@ const gpu = BufferPool.layer().pipe(Layer.provideMerge(Host.layer({ granularity:
 describe("on the host", () => {
   reductionLaws(gpu)
   scanLaws(gpu)
+  integerLaws(gpu)
 })

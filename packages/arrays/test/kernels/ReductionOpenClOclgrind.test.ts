@@ -3,6 +3,7 @@ import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Layer from "effect/Layer"
 import { useOclgrind } from "../../../../test/support/oclgrind.ts"
 import { describeWith } from "../../../../test/support/required.ts"
+import { integerLaws } from "./IntegerLaws.ts"
 import { reductionLaws } from "./ReductionLaws.ts"
 import { scanLaws } from "./ScanLaws.ts"
 
@@ -16,4 +17,5 @@ const longest = 65_537
 describeWith(["oclgrind"], "on a second OpenCL platform", () => {
   reductionLaws(gpu, longest)
   scanLaws(gpu, longest)
+  integerLaws(gpu, 300)
 })

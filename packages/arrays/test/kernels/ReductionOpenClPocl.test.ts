@@ -2,6 +2,7 @@ import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../../../../test/support/required.ts"
+import { integerLaws } from "./IntegerLaws.ts"
 import { reductionLaws } from "./ReductionLaws.ts"
 import { scanLaws } from "./ScanLaws.ts"
 
@@ -10,4 +11,5 @@ const gpu = BufferPool.layer().pipe(Layer.provideMerge(OpenCl.layer()))
 describeWith(["opencl"], "on OpenCL", () => {
   reductionLaws(gpu)
   scanLaws(gpu)
+  integerLaws(gpu)
 })

@@ -6,10 +6,12 @@
 import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import type { LocalArg } from "../../../domain/kernel/KernelArgument.ts"
 import { extentsOf } from "../../../domain/kernel/Workgroup.ts"
+import { isLong } from "../../../domain/language/Operation.ts"
+import { long } from "../language/WgslLongs.ts"
 
 /** The type of an array's elements. */
 export const elementOf = ({ atomic, dtype }: Pick<LocalArg, "atomic" | "dtype">): string =>
-  atomic === true ? `atomic<${dtype}>` : dtype
+  atomic === true ? `atomic<${dtype}>` : isLong(dtype) ? long : dtype
 
 export const localDeclarations = ({ args }: Kernel): ReadonlyArray<string> =>
   args.flatMap((argument) =>

@@ -16,12 +16,17 @@ import {
   type Writing,
   type Writings
 } from "../../../domain/language/CommonSyntax.ts"
-import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
+import { type Functions, functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Constant, LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
-import { type ExprType, isFloat, type Operation } from "../../../domain/language/Operation.ts"
+import { type ExprType, isFloat, isLong, type Operation } from "../../../domain/language/Operation.ts"
 import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { functions } from "./WgslFunctions.ts"
 import { language } from "./WgslLanguage.ts"
+import { fromLong, long, longConstant, longs, ofLong, toLong } from "./WgslLongs.ts"
+
+const known: Functions = new Map([...functions, ...longs])
+
+const nameOf = (type: ExprType): string => isLong(type) ? long : type
 
 const always: Writings = {
   ...comparing,
@@ -91,7 +96,8 @@ const single = (operation: Operation, operands: ReadonlyArray<string>): string =
  */
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   if (operation === "astype") return cast(operands[0]!, type, result)
-  const writing = always[operation] ?? (isFloat(type) ? ofFloat : ofInteger)[operation]
+  const writing = (isLong(type) ? ofLong[operation] : undefined) ?? always[operation] ??
+    (isFloat(type) ? ofFloat : ofInteger)[operation]
   if (writing !== undefined) return writing(operands, type === "f64" ? "f32" : type)
   if (!isFloat(type)) throw new Error(`WGSL has no ${operation} of ${type}`)
   return type === "f16"
@@ -101,6 +107,8 @@ const apply = (operation: Operation, operands: ReadonlyArray<string>, type: Expr
 
 const cast = (a: string, type: ExprType, result: ExprType): string => {
   if (type === result) return a
+  if (isLong(result)) return toLong(a, type, result)
+  if (isLong(type)) return fromLong(a, type, result, cast)
   if (result === "bool") return type === "i32" || type === "u32" ? `${a} != 0` : `!(${a} == 0)`
   if (result === "i32" || result === "u32") {
     if (type === "f32") return `${result}__f32(${a})`
@@ -116,7 +124,8 @@ const needsBits = (value: number, smallest: number): boolean =>
   !Number.isFinite(value) || Object.is(value, -0) || (value !== 0 && Math.abs(value) < smallest)
 
 const constant = (value: Constant, type: ExprType): string => {
-  if (typeof value !== "number") return String(value)
+  if (typeof value === "bigint") return longConstant(value)
+  if (typeof value === "boolean") return String(value)
   switch (type) {
     case "f32": {
       const held = roundToType(type, value)
@@ -152,10 +161,10 @@ export const wgsl: LanguageWriter = {
       // Naga has no bitcast from halves.
       ? `f16(unpack2x16float(pack2x16float(vec2<f32>(f32(${value}), 0f)) ^ ${zero}).x)`
       : `bitcast<f32>(bitcast<u32>(${value}) ^ ${zero})`,
-  declare: (name, type, value) => `let ${name}: ${type} = ${value};`,
+  declare: (name, type, value) => `let ${name}: ${nameOf(type)} = ${value};`,
   constant,
   apply,
-  variable: (name, type, value) => `var ${name}: ${type} = ${value};`,
+  variable: (name, type, value) => `var ${name}: ${nameOf(type)} = ${value};`,
   walk: ({ begin, position, step, times }, lines) => [
     `var ${position}: u32 = ${begin};`,
     `for (var ${rounds} = 0u; ${rounds} < ${times}; ${rounds}++) {`,
@@ -164,7 +173,7 @@ export const wgsl: LanguageWriter = {
     "}"
   ],
   preamble: ({ constants, operations }) =>
-    functionsCalled(functions, [
+    functionsCalled(known, [
       ...operations.map(({ operation, result, type }) => apply(operation, ["a", "b", "c"], type, result)),
       ...constants.map(({ type, value }) => constant(value, type))
     ]).join("\n")

@@ -7,7 +7,9 @@
  *
  * @internal
  */
+import { callOwn, type Writings } from "../../../domain/language/CommonSyntax.ts"
 import { type Functions, functionsOf } from "../../../domain/language/FunctionTable.ts"
+import { type ExprType, isFloat, isLong, isUnsigned } from "../../../domain/language/Operation.ts"
 
 /** Alike in i64 and u64: in two's complement the low 64 bits are the same. */
 const forBoth = (type: "i64" | "u64"): ReadonlyArray<string> => [
@@ -201,3 +203,60 @@ export const longs: Functions = functionsOf([
   ...divisions,
   ...casts
 ])
+
+/** The type in WGSL. */
+export const long = "vec2<u32>"
+
+/** Operations for which WGSL's own operators of vectors do not do. */
+export const ofLong: Writings = {
+  add: callOwn("add"),
+  subtract: callOwn("subtract"),
+  multiply: callOwn("multiply"),
+  truncDivide: callOwn("truncDivide"),
+  fmod: callOwn("fmod"),
+  negative: callOwn("negative"),
+  abs: ([a = ""], type) => type === "u64" ? a : `abs__${type}(${a})`,
+  sign: callOwn("sign"),
+  minimum: callOwn("minimum"),
+  maximum: callOwn("maximum"),
+  clip: callOwn("clip"),
+  countOneBits: callOwn("countOneBits"),
+  countLeadingZeros: callOwn("countLeadingZeros"),
+  leftShift: callOwn("leftShift"),
+  rightShift: callOwn("rightShift"),
+  // Not `all` and `any`, which arguments may be called.
+  equal: ([a, b]) => `${a}.x == ${b}.x && ${a}.y == ${b}.y`,
+  notEqual: ([a, b]) => `${a}.x != ${b}.x || ${a}.y != ${b}.y`,
+  less: callOwn("less"),
+  lessEqual: ([a, b], type) => `!less__${type}(${b}, ${a})`,
+  greater: ([a, b], type) => `less__${type}(${b}, ${a})`,
+  greaterEqual: ([a, b], type) => `!less__${type}(${a}, ${b})`
+}
+
+/** A value as a 64-bit integer. */
+export const toLong = (a: string, type: ExprType, result: "i64" | "u64"): string => {
+  if (isLong(type)) return a
+  if (isFloat(type)) return `${result}__f32(${type === "f16" ? `f32(${a})` : a})`
+  if (type === "bool" || isUnsigned(type)) return `vec2<u32>(u32(${a}), 0u)`
+  return `vec2<u32>(bitcast<u32>(${a}), bitcast<u32>(${a} >> 31u))`
+}
+
+/**
+ * A 64-bit integer as a smaller number or a truth value; `cast` casts numbers of 32 bits. What an f16 can represent is exact in
+ * f32, so it is rounded once.
+ */
+export const fromLong = (
+  a: string,
+  type: "i64" | "u64",
+  result: ExprType,
+  cast: (a: string, type: ExprType, result: ExprType) => string
+): string => {
+  if (result === "bool") return `(${a}.x | ${a}.y) != 0u`
+  if (isFloat(result)) return cast(`f32__${type}(${a})`, "f32", result)
+  return isUnsigned(result) ? cast(`${a}.x`, "u32", result) : cast(`bitcast<i32>(${a}.x)`, "i32", result)
+}
+
+export const longConstant = (value: bigint): string => {
+  const bits = BigInt.asUintN(64, value)
+  return `vec2<u32>(${bits & 0xffffffffn}u, ${bits >> 32n}u)`
+}

@@ -72,6 +72,25 @@ describe("every language", () => {
     }
   })
 
+  it.each(["openClC", "wgsl"])("calls nothing, in %s, that an argument may be called", (name) => {
+    const language = languages[name]!
+    const words = new Set(
+      uses.flatMap(({ operands, operation, result }) => {
+        const decisive = operands[operation === "where" ? 1 : 0]!
+        const text = language.apply(operation, ["p__", "q__", "r__"].slice(0, operands.length), decisive, result)
+        return [...text.matchAll(/(?<![\w.])[A-Za-z]\w*/g)].map(([word]) => word)
+      }).filter((word) => !word.includes("__"))
+    )
+    for (const word of words) {
+      const { problem } = ElementwiseKernel.make({
+        name: "k",
+        args: [KernelArgument.VectorArg("f32", "x"), KernelArgument.ScalarArg("f32", word as "a")],
+        outputs: ({ x }) => ({ x })
+      })
+      strictEqual(problem?.reason._tag, "InvalidRequest", word)
+    }
+  })
+
   it("writes every function once, after those that it calls", () => {
     const all = uses.filter(({ operands }) => !operands.includes("f64")).map(expressionOf)
     for (const preamble of [wgsl.preamble(usedIn(all)), openClC.preamble(usedIn(all))]) {
