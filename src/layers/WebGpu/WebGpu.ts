@@ -429,7 +429,7 @@ const adoptionProblem = (gpu: WebGpuHandle.Buffer): GpuError | undefined => {
   const isBuffer = typeof gpu === "object" && gpu !== null && typeof gpu.size === "number" &&
     typeof gpu.usage === "number"
   const problem = !isBuffer
-    ? "the value given for a GPUBuffer is none"
+    ? "the value given for a GPUBuffer is not a GPUBuffer"
     : gpu.size < 4
     ? `the GPUBuffer has ${gpu.size} bytes`
     : gpu.mapState !== "unmapped"

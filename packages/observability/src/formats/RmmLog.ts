@@ -184,7 +184,7 @@ const timeOfDay = (at: number): string => {
   return `${clock}.${pad(micros % 1_000_000, 6)}`
 }
 
-/** RMM's own reader only takes numbers for streams: a queue whose name is none gets the next free number. */
+/** RMM's own reader only takes numbers for streams: a queue whose name is not a number gets the next free one. */
 class Streams {
   readonly #numbers = new Map<string, string>()
   readonly #taken = new Set<string>(["0"])

@@ -202,7 +202,7 @@ const places = new Map<string, number>(kinds.map(({ tag }, place) => [tag, place
 
 const firstInput = places.get("Asked")!
 
-/** The index of a kind in {@link kinds}, or undefined for a tag that is none. */
+/** The index of a kind in {@link kinds}, or undefined for an unknown tag. */
 export const placeOf = (tag: string): number | undefined => places.get(tag)
 
 /** Whether a kind is that of an input. */

@@ -42,7 +42,7 @@ export const make = (facts: RecordingFacts, events: Iterable<PoolEvent>): Record
   const builder = new RecordingBuilder()
   const checked = Schema.decodeUnknownResult(Schema.toType(Facts))(facts)
   if (checked._tag === "Failure") {
-    throw new TypeError(`Recording.make: the facts are none of a recording: ${checked.failure.message}`)
+    throw new TypeError(`Recording.make: these are not the facts of a recording: ${checked.failure.message}`)
   }
   const memories = namesOf(checked.success)
   const budgets = new Set(checked.success.budgets.map(({ number }) => number))

@@ -340,7 +340,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const { splits: maySplit = family.pool !== "ImagePool" && family.pool !== "StagingPool" } = family
     if (slabs !== undefined && maySplit) return new SlabSizes(family, slabs.sizePolicy, slabs.unit)
     if (family.pool === "ImagePool") return new FamilySizes(family, undefined)
-    // Recorded sizes of slabs are none of blocks.
+    // A pool of blocks would not have asked for the recorded sizes of slabs.
     return strategy === undefined || !maySplit
       ? new FamilySizes(family, sizePolicy)
       : new FamilySizes(family, sizePolicy ?? defaultPolicy, strategy.granularity)

@@ -55,7 +55,7 @@ export const adoptSampler = (
         valid(opened.device.status.error)
         if (!isSampler(gpu)) {
           const hint = "Pass a GPUSampler of this device."
-          throw invalidRequest(operation, "the value given for a GPUSampler is none", hint)
+          throw invalidRequest(operation, "the value given for a GPUSampler is not a GPUSampler", hint)
         }
         const resolved = valid(SamplerProblems.checked(operation, options))
         valid(descriptorOf(operation, resolved))

@@ -17,7 +17,7 @@ import { destroyAll, featureHint, lossOf, type OpenDevice, unwatched } from "./O
 
 /**
  * Takes a device into use, until the scope closes. Fails with DeviceLost where it is lost already. Some libraries give a promise of
- * their device, so what is none is an error of its own.
+ * their device, so a value that is not a device has an error of its own.
  */
 export const open = Effect.fnUntraced(function*(
   operation: string,

@@ -72,7 +72,7 @@ export const orderOf = (
 ): Effect.Effect<Queue | undefined, GpuError> =>
   queue.info === device ? Effect.map(queue.event, ({ driver }) => driver.order) : invalidRequest(
     operation,
-    `the queue is none of ${format(device)}`,
+    `the queue belongs to another device than ${format(device)}`,
     "Pass what CommandQueue.make gave, or CommandQueue itself, on the pool's device."
   )
 
@@ -93,7 +93,7 @@ export const order = (
   if (Number.isSafeInteger(position) && position >= 0 && position <= last) return here.after(there, position)
   return invalidRequest(
     operation,
-    `the event's position ${formatted(position)} is none that its queue has reached, which are 0 to ${last}`,
+    `the event's position ${formatted(position)} is not one of those that its queue has reached, 0 to ${last}`,
     "Pass what CommandQueue.event gave."
   )
 }
