@@ -74,8 +74,10 @@ describe("every language", () => {
 
   it.each(["openClC", "wgsl"])("calls nothing, in %s, that an argument may be called", (name) => {
     const language = languages[name]!
+    // No compiler of WGSL sees f64.
+    const seen = uses.filter(({ operands, result }) => name !== "wgsl" || ![...operands, result].includes("f64"))
     const words = new Set(
-      uses.flatMap(({ operands, operation, result }) => {
+      seen.flatMap(({ operands, operation, result }) => {
         const decisive = operands[operation === "where" ? 1 : 0]!
         const text = language.apply(operation, ["p__", "q__", "r__"].slice(0, operands.length), decisive, result)
         return [...text.matchAll(/(?<![\w.])[A-Za-z]\w*/g)].map(([word]) => word)
