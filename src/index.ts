@@ -189,6 +189,14 @@ export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
 export * as SizePolicy from "./domain/pool/SizePolicy.ts"
 
 /**
+ * Kernels that are whole sources of the program's own.
+ *
+ * @category kernels
+ * @since 0.1.0
+ */
+export * as SourceKernel from "./domain/kernel/SourceKernel.ts"
+
+/**
  * Pools of staging memory, which the program maps: page-locked memory where a driver has that.
  *
  * @category pools

@@ -25,6 +25,7 @@ import * as Ordering from "./commands/Ordering.ts"
 import * as Queues from "./commands/Queues.ts"
 import * as RandomCommands from "./commands/RandomCommands.ts"
 import * as Rectangles from "./commands/Rectangles.ts"
+import * as Sources from "./commands/Sources.ts"
 import * as Transfers from "./commands/Transfers.ts"
 import * as Workgroups from "./commands/Workgroups.ts"
 import { type ConformanceTest, type Device, runsCommands } from "./ConformanceTest.ts"
@@ -100,6 +101,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Regions.tests,
   ...Dispatches.tests,
   ...Workgroups.tests,
+  ...Sources.tests,
   ...KernelValues.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,

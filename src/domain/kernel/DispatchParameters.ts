@@ -67,6 +67,10 @@ export const parametersOf = ({ args }: Pick<Kernel, "args">): ReadonlyArray<Argu
   })
 }
 
+/** Those that are passed to code: a source of the program's own gets no lengths. */
+export const passedTo = (kernel: Pick<Kernel, "args" | "form">): ReadonlyArray<ArgumentParameter> =>
+  parametersOf(kernel).filter(({ from }) => from !== "length" || kernel.form !== "source")
+
 export const isNumber = (parameter: Parameter): parameter is NumberParameter =>
   parameter.from !== "memory" && parameter.from !== "image" && parameter.from !== "sampler" &&
   parameter.from !== "local"

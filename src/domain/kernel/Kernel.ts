@@ -407,13 +407,6 @@ const workProblem = ({ args, name, workPerItem }: Kernel): GpuError | undefined 
       "Name the scalar that holds how many elements an item works through, or leave it out."
     )
 
-/** What bodies have besides their arguments. */
-const namesOfBodies = {
-  items: ["i", "count"],
-  groups: ["global_id", "local_id", "local_index", "group_id", "group_count", "group_size", "range"],
-  source: []
-}
-
 const nameProblem = (kernel: Kernel): GpuError | undefined => {
   if (kernel.name.length > longestName) {
     return invalidRequest(
@@ -422,9 +415,11 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
       `Use ${longestName} at most.`
     )
   }
-  const given = namesOfBodies[kernel.form ?? "items"]
-  const seen = new Set(given)
-  for (const name of [kernel.name, ...kernel.args.flatMap(namesOf)]) {
+  const isOfItems = kernel.form === undefined
+  const seen = new Set(isOfItems ? ["i", "count"] : [])
+  // A source of the program's own names its parameters as it likes.
+  const ofArguments = kernel.form === "source" ? kernel.args.map(({ name }) => name) : kernel.args.flatMap(namesOf)
+  for (const name of [kernel.name, ...ofArguments]) {
     if (!identifier.test(name) || name.includes("__")) {
       return invalidRequest(
         operation,
@@ -432,7 +427,7 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
         "Use letters, digits and single underscores, a letter first."
       )
     }
-    if (name !== kernel.name && isReserved(name)) {
+    if (name !== kernel.name && kernel.form !== "source" && isReserved(name)) {
       return invalidRequest(
         operation,
         `"${name}" in kernel "${kernel.name}" is a word that a language of kernels reserves`,
@@ -444,9 +439,7 @@ const nameProblem = (kernel: Kernel): GpuError | undefined => {
       return invalidRequest(
         operation,
         `the name "${name}" is taken in kernel "${kernel.name}"`,
-        `Give every argument a name of its own, other than ${
-          given.map((name) => `${name}, `).join("")
-        }the kernel's name.`
+        `Give every argument a name of its own, other than ${isOfItems ? "i, count and " : ""}the kernel's name.`
       )
     }
     seen.add(name)

@@ -18,7 +18,7 @@ const operationOf = (kernel: Kernel): string => `KernelCache.get, kernel "${kern
 /** The kernel in the language of a writer: Unsupported where it has no body in that. */
 export const sourceIn = (kernel: Kernel, writer: LanguageWriter, backend: string): KernelSource | GpuError => {
   const { language, reserved } = writer
-  const taken = kernel.args.find(({ name }) => reserved?.has(name))
+  const taken = kernel.form === "source" ? undefined : kernel.args.find(({ name }) => reserved?.has(name))
   if (taken !== undefined) {
     return invalidRequest(
       operationOf(kernel),

@@ -24,6 +24,7 @@ export const workgroupProblem = (definition: Definition): GpuError | undefined =
   const problem = sizeProblem(definition)
   if (problem !== undefined) return problem
   for (const argument of definition.args) {
+    if (definition.form === "groups" && given.has(argument.name)) return givenProblem(definition, argument)
     const problem = argument._tag === "LocalArg"
       ? localProblem(definition, argument) ?? atomicProblem(definition, argument)
       : argument._tag === "VectorArg"
@@ -33,6 +34,24 @@ export const workgroupProblem = (definition: Definition): GpuError | undefined =
   }
   return undefined
 }
+
+/** What bodies of workgroups have besides their arguments. */
+const given: ReadonlySet<string> = new Set([
+  "global_id",
+  "local_id",
+  "local_index",
+  "group_id",
+  "group_count",
+  "group_size",
+  "range"
+])
+
+const givenProblem = ({ name: kernel }: Definition, { name }: KernelArgument): GpuError =>
+  invalidRequest(
+    operation,
+    `the name "${name}" is taken in kernel "${kernel}"`,
+    `Choose another one: bodies of workgroups have ${[...given].join(", ")} besides their arguments.`
+  )
 
 const isExtent = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 1
 

@@ -129,6 +129,9 @@ const functions = {
   clReleaseKernel: call(handle),
   clSetKernelArg: call(handle, uint, size, pointer),
   clGetKernelWorkGroupInfo: call(handle, handle, ...info),
+  clGetKernelInfo: call(handle, ...info),
+  /** The parameter by its index. */
+  clGetKernelArgInfo: call(handle, uint, ...info),
   clEnqueueNDRangeKernel: call(handle, handle, uint, pointer, pointer, pointer, ...end),
   clEnqueueWriteBuffer: call(handle, handle, uint, size, size, pointer, ...end),
   clEnqueueReadBuffer: call(handle, handle, uint, size, size, pointer, ...end),
@@ -311,7 +314,8 @@ const functionsOf12: ReadonlySet<string> = new Set([
   "clEnqueueFillBuffer",
   "clEnqueueFillImage",
   "clEnqueueMarkerWithWaitList",
-  "clEnqueueMigrateMemObjects"
+  "clEnqueueMigrateMemObjects",
+  "clGetKernelArgInfo"
 ])
 
 /** The version of a loader that lacks a function; `undefined` for a function that every loader has. */

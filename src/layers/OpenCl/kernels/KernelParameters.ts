@@ -5,6 +5,7 @@
  *
  * @internal
  */
+import * as DType from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
 import * as DispatchParameters from "../../../domain/kernel/DispatchParameters.ts"
@@ -14,11 +15,8 @@ import { type DriverHandle, objectOf, ownOf } from "../memory/OpenClObject.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 
-/** Kernels of generated source declare local memory themselves. */
-type PassedParameter = Exclude<DispatchParameters.Parameter, DispatchParameters.LocalParameter>
-
 interface Passed {
-  readonly parameter: PassedParameter
+  readonly parameter: DispatchParameters.Parameter
   /** The type as which its numbers are passed: f16 as a float, bool as a uchar, which the kernel converts back. */
   readonly carrier: ValueType.Carrier
   readonly bytes: number
@@ -44,10 +42,14 @@ export class KernelParameters {
   readonly #known: Array<unknown>
 
   constructor(kernel: Kernel) {
-    const all = [...DispatchParameters.parametersOf(kernel), ...DispatchParameters.sizeParametersOf(kernel)]
-    this.#parameters = all.filter((parameter) => parameter.from !== "local").map(passed)
+    const all = [...DispatchParameters.passedTo(kernel), ...DispatchParameters.sizeParametersOf(kernel)]
+    // Generated code declares local memory itself, and has no parameters for it.
+    this.#parameters = all.filter(({ from }) => from !== "local" || kernel.form === "source").map(passed)
     this.#known = this.#parameters.map(() => undefined)
-    this.bytes = this.#parameters.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.bytes = this.#parameters.reduce(
+      (sum, { bytes, parameter }) => parameter.from === "local" ? sum : sum + bytes,
+      0
+    )
   }
 
   /**
@@ -63,6 +65,10 @@ export class KernelParameters {
         if (Object.is(number, this.#known[index])) continue
         ValueType.write(view, 0, carrier, number, littleEndian)
         wanted = number
+      } else if (parameter.from === "local") {
+        // Its bytes never change, so they are set once.
+        if (parameter === this.#known[index]) continue
+        wanted = parameter
       } else {
         const object = argumentOf(parameter, dispatch)
         if (object === this.#known[index]) continue
@@ -70,7 +76,7 @@ export class KernelParameters {
         address[0] = object.handle
         wanted = object
       }
-      const code = api.clSetKernelArg(kernel, index, bytes, value)
+      const code = api.clSetKernelArg(kernel, index, bytes, parameter.from === "local" ? null : value)
       this.#known[index] = code === OpenClCode.success ? wanted : undefined
       if (code !== OpenClCode.success) return code
     }
@@ -89,7 +95,11 @@ const argumentOf = (
  *
  * @see https://registry.khronos.org/OpenCL/specs/3.0-unified/html/OpenCL_C.html#alignment-of-types
  */
-const passed = (parameter: PassedParameter): Passed => {
+const passed = (parameter: DispatchParameters.Parameter): Passed => {
+  if (parameter.from === "local") {
+    const { dtype, length } = parameter.argument
+    return { parameter, carrier: "u64", bytes: length * DType.byteSize(dtype) }
+  }
   if (!DispatchParameters.isNumber(parameter)) return { parameter, carrier: "u64", bytes: 8 }
   const { element, length } = ValueType.partsOf(DispatchParameters.typeOf(parameter))
   const carrier = element === "f16" ? "f32" : element === "bool" ? "u8" : element

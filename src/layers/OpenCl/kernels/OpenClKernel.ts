@@ -18,6 +18,7 @@ import type { OpenDevice } from "../opening/OpenDevice.ts"
 import * as CompilerStack from "./CompilerStack.ts"
 import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClSource from "./OpenClSource.ts"
+import * as Signature from "./Signature.ts"
 
 const CL_PROGRAM_BUILD_LOG = 0x1183
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
@@ -75,6 +76,11 @@ const compile = (
   const inGroupsOf = (workgroupSize: Workgroup.Extents | undefined) =>
     build(kernel, OpenClSource.source(kernel, { ...options, workgroupSize }), device)
   return Effect.flatMap(inGroupsOf(workgroupSize), (compiled) => {
+    const mismatch = kernel.form === "source" ? Signature.problem(kernel, compiled.handle, device) : undefined
+    if (mismatch !== undefined) {
+      releaseKernel(device, compiled)
+      return mismatch
+    }
     const most = largestGroup(compiled.handle, device)
     const items = Workgroup.itemsOf(workgroupSize)
     if (items <= most) return Effect.succeed(compiled)
@@ -152,7 +158,8 @@ const buildProgram = (
 ): Effect.Effect<void, GpuError> =>
   Effect.uninterruptible(Effect.callback((resume) => {
     // A context of the program's may have other devices as well.
-    device.api.clBuildProgramAsync(program, 1, device.list, kernel.buildOptions, null, null, (_, code) => {
+    const options = kernel.form === "source" ? Signature.buildOptions(kernel, device) : kernel.buildOptions
+    device.api.clBuildProgramAsync(program, 1, device.list, options, null, null, (_, code) => {
       resume(
         code === OpenClCode.success ? Effect.void : onDevice(device.status, {
           call: "clBuildProgram",

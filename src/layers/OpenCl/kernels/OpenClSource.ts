@@ -11,7 +11,7 @@ import { isNumeric, type KernelArgument, type LocalArg, type ScalarArg } from ".
 import type { Extents } from "../../../domain/kernel/Workgroup.ts"
 
 /** The types of elements, as memory has them: OpenCL C has no `bool` there. */
-const types: { readonly [D in DType]: string } = {
+export const types: { readonly [D in DType]: string } = {
   f32: "float",
   f16: "half",
   f64: "double",
@@ -30,7 +30,11 @@ const types: { readonly [D in DType]: string } = {
  * The name of the function in the source. OpenCL C has hundreds of built-in functions, `distance` and `max` among them,
  * that a kernel's own name could clash with; no argument can have a name with two underscores.
  */
-export const entryPoint = (kernel: Kernel): string => `${kernel.name}__kernel`
+export const entryPoint = ({ form, name }: Kernel): string => form === "source" ? name : `${name}__kernel`
+
+/** The type of an image in a signature. */
+export const imageType = (kind: ImageKind, rowsForBuffers: boolean): string =>
+  imageTypes[rowsForBuffers && kind === "1dBuffer" ? "1d" : kind]
 
 const imageTypes: { readonly [K in ImageKind]: string } = {
   "1d": "image1d_t",
@@ -68,6 +72,12 @@ const pragmas = (kernel: Kernel): ReadonlyArray<string> => {
 /** Kernels cannot take a half by value everywhere, and no bool: they come as a float and a uchar, and are narrowed. */
 const isNarrowed = ({ dtype }: ScalarArg): boolean => dtype === "bool" || ValueType.partsOf(dtype).element === "f16"
 
+/** The type of a scalar in a signature. */
+export const scalarType = (argument: ScalarArg): string => {
+  const { element } = ValueType.partsOf(argument.dtype)
+  return typeOf(element === "f16" ? "f32" : element, argument)
+}
+
 /** `float3`, or `float`. */
 const typeOf = (element: DType, { dtype }: ScalarArg): string => {
   const { length } = ValueType.partsOf(dtype)
@@ -86,15 +96,12 @@ const wideName = ({ name }: ScalarArg): string => `${name}__wide`
 const parameters = (argument: KernelArgument, rowsForBuffers: boolean): ReadonlyArray<string> => {
   if (argument._tag === "ImageArg") {
     const { access, kind, name } = argument
-    return [`__${access}_only ${imageTypes[rowsForBuffers && kind === "1dBuffer" ? "1d" : kind]} ${name}`]
+    return [`__${access}_only ${imageType(kind, rowsForBuffers)} ${name}`]
   }
   if (argument._tag === "SamplerArg") return [`sampler_t ${argument.name}`]
   if (argument._tag === "LocalArg") return []
   if (argument._tag === "ScalarArg") {
-    const { element } = ValueType.partsOf(argument.dtype)
-    return isNarrowed(argument)
-      ? [`const ${typeOf(element === "bool" ? element : "f32", argument)} ${wideName(argument)}`]
-      : [`const ${typeOf(element, argument)} ${argument.name}`]
+    return [`const ${scalarType(argument)} ${isNarrowed(argument) ? wideName(argument) : argument.name}`]
   }
   const type = types[argument.dtype]
   return [
@@ -120,6 +127,7 @@ interface SourceOptions {
  * workgroups. The guard compares before the index is narrowed, so rounding past 2^32 cannot wrap to item 0.
  */
 export const source = (kernel: Kernel, options: SourceOptions): string => {
+  if (kernel.form === "source") return options.body
   const declared = kernel.args.flatMap((argument) => parameters(argument, options.rowsForBuffers === true))
   const size = kernel.form === "groups" ? "const uint3 range" : "const uint count"
   return declaring([...declared, size].join(", "), kernel, options)
@@ -129,7 +137,8 @@ export const source = (kernel: Kernel, options: SourceOptions): string => {
  * The source without its parameters, of which there may be thousands: compilers parse one after the other, and nothing nests
  * in them, which commas alone do not tell.
  */
-export const withoutParameters = (kernel: Kernel, options: SourceOptions): string => declaring("", kernel, options)
+export const withoutParameters = (kernel: Kernel, options: SourceOptions): string =>
+  kernel.form === "source" ? options.body : declaring("", kernel, options)
 
 const ofItem: ReadonlyArray<string> = [
   "  if (get_global_id(0) >= count) return;",

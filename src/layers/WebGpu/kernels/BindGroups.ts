@@ -26,6 +26,8 @@ const capacity = 64
 export class BindGroups {
   readonly #device: WebGpuHandle.Device
   readonly #layout: WebGpuHandle.BindGroupLayout
+  /** The bindings of the vectors, the images and the samplers. */
+  readonly #numbers: ReadonlyArray<number>
   /** By a hash of all that they bind, in the order in which they were made. Where two share a hash the later one stays. */
   readonly #kept = new Map<number, Kept>()
   /** What the present dispatch binds. */
@@ -33,9 +35,14 @@ export class BindGroups {
   /** The uniform buffer of all that are kept. */
   #uniforms: WebGpuHandle.Buffer | undefined
 
-  constructor(device: WebGpuHandle.Device, layout: WebGpuHandle.BindGroupLayout) {
+  constructor(
+    device: WebGpuHandle.Device,
+    layout: WebGpuHandle.BindGroupLayout,
+    numbers: ReadonlyArray<number>
+  ) {
     this.#device = device
     this.#layout = layout
+    this.#numbers = numbers
   }
 
   /** The uniform block is bound at offset 0 and moved by the dynamic offset of each dispatch. */
@@ -59,13 +66,13 @@ export class BindGroups {
     { images, samplers, vectors }: Bound
   ): WebGpuHandle.BindGroup {
     const resources = [
-      { buffer: uniforms, offset: 0, size: uniformBytes },
       ...vectors.map(({ buffer, size }) => ({ buffer: gpuOf(buffer), offset: buffer.origin, size: roundUp4(size) })),
       ...images.map((image) => (image as WebGpuImage).view),
       ...samplers.map((sampler) => (sampler as WebGpuSampler).gpu)
     ]
-    const entries = resources.map((resource, binding) => ({ binding, resource }))
-    return this.#device.createBindGroup({ layout: this.#layout, entries })
+    const bound = resources.map((resource, index) => ({ binding: this.#numbers[index]!, resource }))
+    const block = { binding: 0, resource: { buffer: uniforms, offset: 0, size: uniformBytes } }
+    return this.#device.createBindGroup({ layout: this.#layout, entries: [block, ...bound] })
   }
 
   #keep(hash: number, made: Kept): void {

@@ -26,9 +26,9 @@ import { BindGroups, type Bound } from "./BindGroups.ts"
 import { KernelTimestamps } from "./KernelTimestamps.ts"
 import * as ReadConflicts from "./ReadConflicts.ts"
 import { UniformRing } from "./UniformRing.ts"
+import { sizeProblem } from "./WgslGroups.ts"
 import {
   type Binding,
-  entryPoint,
   generate,
   maxDispatchItems,
   viewDimension,
@@ -148,6 +148,7 @@ export const compile = (
     const source = generate(kernel, written)
     if (source instanceof GpuError) return source
     return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
+      sizeProblem(kernel, source.code) ??
       compileSource(kernel, source, opened)
   })
 
@@ -241,11 +242,11 @@ const compileSource = (
       let pending: Promise<WebGpuHandle.ComputePipeline | ScopedFailure> | undefined
       const scoped = await inScopes(device, () => {
         module = device.createShaderModule({ label: kernel.name, code: source.code })
-        layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(source) })
+        layout = device.createBindGroupLayout({ label: kernel.name, entries: layoutEntries(kernel, source) })
         pending = device.createComputePipelineAsync({
           label: kernel.name,
           layout: device.createPipelineLayout({ bindGroupLayouts: [layout] }),
-          compute: { module, entryPoint }
+          compute: { module, entryPoint: source.entryPoint }
         }).catch(thrown)
       })
       const pipeline = await pending
@@ -257,7 +258,9 @@ const compileSource = (
       }
       if (status.error !== undefined) return Exit.fail(status.error)
       driverObjects.add("kernel")
-      return Exit.succeed(new WebGpuKernel(kernel, source, pipeline, new BindGroups(device, layout), opened))
+      return Exit.succeed(
+        new WebGpuKernel(kernel, source, pipeline, new BindGroups(device, layout, source.numbers), opened)
+      )
     }
   })
 
@@ -266,12 +269,17 @@ type LayoutEntry = Parameters<WebGpuHandle.Device["createBindGroupLayout"]>[0]["
   : never
 
 /** Written out, since the layout that a pipeline infers drops the bindings that a body does not use. */
-const layoutEntries = ({ bindings }: WgslSource): Array<LayoutEntry> => {
+const layoutEntries = (
+  { form }: Kernel,
+  { bindings, numbers, uniformBytes }: WgslSource
+): Array<LayoutEntry> => {
   const visibility = 0x4
+  // With its size the compiler refuses a source whose struct of scalars is larger, not only the dispatch.
+  const least = form === "source" ? { minBindingSize: uniformBytes } : {}
   return [
-    { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true } },
+    { binding: 0, visibility, buffer: { type: "uniform", hasDynamicOffset: true, ...least } },
     ...bindings.map((argument, index): LayoutEntry => ({
-      binding: index + 1,
+      binding: numbers[index]!,
       visibility,
       ...layoutOf(argument, bindings.some(isSampler))
     }))

@@ -3,9 +3,11 @@
  *
  * @internal
  */
+import type { DType } from "../../../domain/data/DType.ts"
+import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import type { LocalArg } from "../../../domain/kernel/KernelArgument.ts"
-import { extentsOf } from "../../../domain/kernel/Workgroup.ts"
+import { extentsOf, format } from "../../../domain/kernel/Workgroup.ts"
 import { isLong } from "../../../domain/language/Operation.ts"
 import { long } from "../language/WgslLongs.ts"
 
@@ -13,10 +15,22 @@ import { long } from "../language/WgslLongs.ts"
 export const elementOf = ({ atomic, dtype }: Pick<LocalArg, "atomic" | "dtype">): string =>
   atomic === true ? `atomic<${dtype}>` : isLong(dtype) ? long : dtype
 
+/** Local memory needs no packing: small integers take a word each there. */
+const localTypes: { readonly [D in DType]?: string } = {
+  i8: "i32",
+  u8: "u32",
+  i16: "i32",
+  u16: "u32"
+}
+
 export const localDeclarations = ({ args }: Kernel): ReadonlyArray<string> =>
   args.flatMap((argument) =>
     argument._tag === "LocalArg"
-      ? [`var<workgroup> ${argument.name}: array<${elementOf(argument)}, ${argument.length}>;`]
+      ? [
+        `var<workgroup> ${argument.name}: array<${
+          localTypes[argument.dtype] ?? elementOf(argument)
+        }, ${argument.length}>;`
+      ]
       : []
   )
 
@@ -38,4 +52,30 @@ fn ${name}(
 ) {
 ${statements.join("\n")}
 }`
+}
+
+/** The attributes of a function stand before it, from the end of the declaration before. */
+const attributesOf = (code: string, name: string): string => {
+  const before = code.slice(0, Math.max(0, code.search(new RegExp(`\\bfn\\s+${name}\\s*\\(`))))
+  return before.slice(Math.max(before.lastIndexOf(";"), before.lastIndexOf("}")) + 1)
+}
+
+/**
+ * InvalidRequest where the workgroup size in a source of the program's own is another than the kernel's, by which the
+ * library counts workgroups. A size that is no number, as a constant, is not compared.
+ */
+export const sizeProblem = ({ form, name, workgroupSize }: Kernel, code: string): GpuError | undefined => {
+  if (form !== "source") return undefined
+  const text = code.replaceAll(/\/\/.*|\/\*[^]*?\*\//g, " ")
+  const [, list] = /@workgroup_size\s*\(([^)]*)\)/.exec(attributesOf(text, name)) ?? []
+  if (list === undefined) return undefined
+  const parts = list.split(",").map((part) => part.trim()).filter((part) => part !== "")
+  if (!parts.every((part) => /^\d+[iu]?$/.test(part))) return undefined
+  const [x = 1, y = 1, z = 1] = parts.map((part) => Number.parseInt(part, 10))
+  const wanted = extentsOf(workgroupSize)
+  return [x, y, z].every((extent, dimension) => extent === wanted[dimension]) ? undefined : invalidRequest(
+    `KernelCache.get, kernel "${name}"`,
+    `its workgroupSize is ${format(wanted)}, and @workgroup_size in its WGSL is ${format([x, y, z])}`,
+    "Write the same in both."
+  )
 }

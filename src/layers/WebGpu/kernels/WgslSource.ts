@@ -14,7 +14,7 @@ import {
   isNumber,
   numberOf,
   type NumberParameter,
-  parametersOf,
+  passedTo,
   sizeParametersOf,
   typeOf as numberType
 } from "../../../domain/kernel/DispatchParameters.ts"
@@ -35,7 +35,8 @@ import { longs } from "../language/WgslLongs.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import { elementOf, groupEntry, localDeclarations } from "./WgslGroups.ts"
 
-export const entryPoint = "kernel__main"
+/** The entry point of generated code: a kernel's name may be that of a function in WGSL. */
+const generatedEntry = "kernel__main"
 
 type Carrier = "f32" | "i32" | "u32" | ValueType.LongInteger
 
@@ -58,8 +59,11 @@ export type Binding = Exclude<KernelArgument, ScalarArg | LocalArg>
 
 export interface WgslSource {
   readonly code: string
-  /** From binding 1 on: vectors, then images, then samplers. Binding 0 is the uniform block. */
+  readonly entryPoint: string
+  /** Vectors, then images, then samplers. */
   readonly bindings: ReadonlyArray<Binding>
+  /** The binding of each, from 1 on. Binding 0 is the uniform block. */
+  readonly numbers: ReadonlyArray<number>
   readonly members: ReadonlyArray<Member>
   /** Bytes of the uniform block. */
   readonly uniformBytes: number
@@ -79,6 +83,12 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
   const bindings = (["VectorArg", "ImageArg", "SamplerArg"] as const).flatMap((tag) =>
     kernel.args.filter((argument): argument is Binding => argument._tag === tag)
   )
+  const uniformBytes = Math.max(blockAlignment, roundUp(endOf(members), blockAlignment))
+  if (kernel.form === "source") {
+    const ordered = kernel.args.filter(({ _tag }) => _tag !== "ScalarArg" && _tag !== "LocalArg")
+    const numbers = bindings.map((binding) => ordered.indexOf(binding) + 1)
+    return { code: String(body), entryPoint: kernel.name, bindings, numbers, members, uniformBytes }
+  }
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
@@ -89,12 +99,14 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       ...functionsOfLongs([preamble, String(body)]),
       ...(preamble === "" ? [] : [preamble]),
       kernel.form === "groups"
-        ? groupEntry(kernel, entryPoint, [...members.map(letOf), String(body)])
+        ? groupEntry(kernel, generatedEntry, [...members.map(letOf), String(body)])
         : entry(extentsOf(kernel.workgroupSize)[0], members, String(body))
     ].join("\n"),
+    entryPoint: generatedEntry,
     bindings,
+    numbers: bindings.map((_, index) => index + 1),
     members,
-    uniformBytes: roundUp(endOf(members), blockAlignment)
+    uniformBytes
   }
 }
 
@@ -193,7 +205,7 @@ const endOf = (members: ReadonlyArray<Member>): number => {
 
 const membersOf = (kernel: Kernel): ReadonlyArray<Member> => {
   const members: Array<Member> = []
-  for (const parameter of [...sizeParametersOf(kernel), ...parametersOf(kernel)].filter(isNumber)) {
+  for (const parameter of [...sizeParametersOf(kernel), ...passedTo(kernel)].filter(isNumber)) {
     const { element, length } = ValueType.partsOf(numberType(parameter))
     const carrier = carrierOf(element)
     const at = roundUp(endOf(members), alignmentOf(carrier, length))
@@ -221,7 +233,7 @@ const typeOf = ({ carrier, length }: Member, number: string = carrier): string =
  */
 const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
   `@compute @workgroup_size(${workgroupSize})
-fn ${entryPoint}(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num_workgroups) group__counts: vec3<u32>) {
+fn ${generatedEntry}(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num_workgroups) group__counts: vec3<u32>) {
 ${members.map(letOf).join("\n")}
   let i = item__id.y * (group__counts.x * ${workgroupSize}u) + item__id.x;
   if (i >= count) { return; }
