@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import * as PoolStrategy from "../../src/domain/pool/PoolStrategy.ts"
 import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
@@ -211,6 +212,22 @@ describe("a pool from configuration", () => {
       strictEqual(yield* configured(whole, { LIMIT: "1000", IDLE: "5 seconds" }), 1000)
       const optional = Config.String("LIMIT").pipe(Config.withDefault("25%"))
       strictEqual(yield* configured({ maxBytes: optional, onExhausted: "wait" }, {}), MiB)
+    }))
+
+  it.effect("takes its strategy by name", () =>
+    Effect.gen(function*() {
+      const strategy = PoolStrategy.config("STRATEGY")
+      const managed = (name: string) =>
+        Effect.andThen(BufferPool.allocate(1000), BufferPool.stats).pipe(
+          Effect.map(({ managedBytes }) => managedBytes),
+          Effect.scoped,
+          Effect.provide(BufferPool.layerConfig({ strategy })),
+          Effect.provide(Host.layer()),
+          Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { STRATEGY: name } })))
+        )
+      strictEqual(yield* managed("arena"), MiB)
+      strictEqual(yield* managed("blocks"), 1024)
+      strictEqual((yield* Effect.flip(managed("heap")))._tag, "ConfigError")
     }))
 
   it.effect("fails with what is wrong of the configuration, or of the limit", () =>

@@ -10,12 +10,15 @@ import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as PoolStrategy from "../../src/domain/pool/PoolStrategy.ts"
 import { Host } from "../../src/host.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { ImageDriver } from "../../src/services/device/ImageDriver.ts"
 import * as ImageLike from "../../src/services/images/ImageLike.ts"
 import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Images from "../../src/services/images/Images.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
 import { logsTo, reasonOf, tagOf } from "../support/hostPool.ts"
 import { hold, isConsistent, onPool, open, r8, row } from "../support/imagePool.ts"
 
@@ -398,3 +401,32 @@ it.effect("programs get the pool from a layer, beside or without a buffer pool",
     strictEqual((yield* ImagePool.stats).managedBytes, 32)
     strictEqual(yield* ImagePool.maxBytes, Infinity)
   }).pipe(Effect.scoped, Effect.provide(ImagePool.layer()), Effect.provide(Host.layer())))
+
+const layerWith = (strategy: PoolStrategy.PoolStrategy) =>
+  ImagePool.layer({ strategy }).pipe(Layer.provideMerge(Host.layer()))
+
+describe("a strategy that splits memory", () => {
+  it.effect("is refused by a pool of images, whose images cannot be split", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(layerWith(PoolStrategy.arena()))))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      assert.include(error.message, "the strategy splits memory, and images cannot be split")
+      yield* Effect.scoped(Layer.build(layerWith(PoolStrategy.blocks)))
+    }))
+
+  it.effect("of a memory that the pool shares is for the buffers there", () =>
+    Effect.gen(function*() {
+      yield* ImagePool.allocate(square, ImageFormat.rgba8)
+      for (const bytes of [100, 200, 300]) yield* BufferPool.allocate(bytes)
+      const { driverAllocations } = yield* DeviceMemory.stats
+      strictEqual(driverAllocations, 2)
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        Layer.merge(ImagePool.layerShared(), BufferPool.layerShared()).pipe(
+          Layer.provideMerge(DeviceMemory.layer({ strategy: PoolStrategy.arena() })),
+          Layer.provideMerge(Host.layer())
+        )
+      )
+    ))
+})

@@ -182,7 +182,10 @@ export const MemoryOptions = Schema.Struct({
     "ReusePolicy",
     "Pass ReusePolicy.ownQueue, afterEvents or whenEnded."
   ),
-  /** How free memory is kept: as blocks without it; `PoolStrategy.arena()` splits slabs and merges their parts. */
+  /**
+   * How free memory is kept: as blocks without it; `PoolStrategy.arena()` splits slabs and merges their parts. `PoolStrategy.config`
+   * reads its name from configuration.
+   */
   strategy: LayerOptions.any<PoolStrategy>(),
   /**
    * The most held bytes. Above it held blocks are freed, the longest held first. `Infinity` keeps all. Default: where the

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Config from "effect/Config"
 import * as Schema from "effect/Schema"
 import { formatted } from "../arguments/Format.ts"
 import * as LayerOptions from "../arguments/LayerOptions.ts"
@@ -215,6 +216,38 @@ const settingsOf = ({ borrow = 1, growth = 1 / 32, slabBytes, unitBytes = 256 }:
 })
 
 const bytesOf = (checked: ArenaBytes): number => Number(MemoryLimit.wholeBytes(checked))
+
+/**
+ * A strategy by its name in configuration: `arena` or `blocks`.
+ *
+ * **Example** (Arenas where the environment says so)
+ *
+ * ```ts
+ * import { Config, ConfigProvider, Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { PoolStrategy } from "effect-gpu-pool/allocators"
+ * import { Host } from "effect-gpu-pool/host"
+ *
+ * const gpu = BufferPool.layerConfig({
+ *   maxBytes: Config.String("GPU_MEMORY_LIMIT"),
+ *   strategy: Config.withDefault(PoolStrategy.config("GPU_POOL_STRATEGY"), PoolStrategy.blocks)
+ * }).pipe(
+ *   Layer.provideMerge(Host.layer()),
+ *   Layer.provide(ConfigProvider.layer(
+ *     ConfigProvider.fromEnv({ env: { GPU_MEMORY_LIMIT: "16 MiB", GPU_POOL_STRATEGY: "arena" } })
+ *   ))
+ * )
+ * const managed = Effect.scoped(Effect.andThen(BufferPool.allocate(1000), BufferPool.stats)).pipe(
+ *   Effect.map(({ managedBytes }) => managedBytes)
+ * )
+ * await Effect.runPromise(Effect.provide(managed, gpu)) // => 1048576
+ * ```
+ *
+ * @category strategies
+ * @since 0.1.0
+ */
+export const config = (name: string): Config.Config<PoolStrategy> =>
+  Config.map(Config.Literals(["arena", "blocks"], name), (strategy) => strategy === "arena" ? arena() : blocks)
 
 /**
  * The options of a pool that keeps memory as CuPy's `MemoryPool` does.

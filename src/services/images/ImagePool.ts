@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 import type { ImageFormat } from "../../domain/images/ImageFormat.ts"
 import type { ImageShape } from "../../domain/images/ImageShape.ts"
 import * as ImageUsage from "../../domain/images/ImageUsage.ts"
@@ -46,7 +46,8 @@ import type { PooledImage } from "./PooledImage.ts"
 
 /**
  * The options of an image pool. Sizes are bytes of elements, packed, or texts as `"512 MiB"`, or shares of the device's
- * memory as `"50%"` where the backend reports it; what a driver adds to an image is not counted.
+ * memory as `"50%"` where the backend reports it; what a driver adds to an image is not counted. A `strategy` that splits memory is
+ * InvalidRequest: images are not split. That of a `DeviceMemory` which the pool shares is for the buffers there.
  *
  * **Example** (A pool that keeps little)
  *
@@ -151,7 +152,7 @@ export class ImagePool extends Context.Service<ImagePool, Pool>()("effect-gpu-po
 export const make = (
   options: ImagePoolOptions = {}
 ): Effect.Effect<Pool, GpuError, Scope.Scope | ImageDriver | DeviceContext | QueueDriver> =>
-  openAlone("ImagePool.layer", options, PoolOptions, noneOf, openPool)
+  openAlone("ImagePool.layer", options, PoolOptions, whole, openPool)
 
 /** `maxBytes` is the pool's own limit where it shares its memory with other pools. */
 const openPool = (memory: PoolRuntime, settings: LeasingSettings, maxBytes: number | undefined) =>
@@ -195,6 +196,16 @@ const known = <A, E, R>(
 
 /** It has no options besides those of every pool. */
 const noneOf = () => ({})
+
+/** No driver makes an image of a part of another one's memory. */
+const whole = ({ strategy }: ImagePoolOptions) => {
+  if (strategy?.splits !== true) return noneOf()
+  throw invalidRequest(
+    "ImagePool.layer",
+    "the strategy splits memory, and images cannot be split",
+    "Leave strategy out. For buffers that are split beside images, pass it to DeviceMemory.layer or BufferPool.layer."
+  )
+}
 
 /**
  * A pool of images on the device in context, beside or without a `BufferPool`: the two have limits of their own.
