@@ -1,6 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { characterize, type OpenClFacts } from "../../src/domain/characterisation/OpenClFacts.ts"
+import {
+  characterize,
+  type OpenClFacts,
+  usableLocalMemoryBytes
+} from "../../src/domain/characterisation/OpenClFacts.ts"
 
 const gpu: OpenClFacts = {
   type: "gpu",
@@ -58,6 +62,27 @@ describe("what follows from a device's answers", () => {
   it("early CUDA keeps arguments in local memory", () => {
     strictEqual(of({ computeCapability: { major: 1, minor: 3 } }).usableLocalMemoryBytes, 65536 - 256)
     strictEqual(of({ computeCapability: { major: 2, minor: 0 } }).usableLocalMemoryBytes, 65536)
+  })
+
+  it("early CUDA keeps 4 bytes for each argument of a kernel", () => {
+    const early = of({ computeCapability: { major: 1, minor: 3 } })
+    deepStrictEqual([0, 1, 10, 64, 100].map((count) => usableLocalMemoryBytes(early, count)), [
+      65536,
+      65532,
+      65496,
+      65280,
+      65280
+    ])
+    strictEqual(usableLocalMemoryBytes(of({}), 10), 65536)
+  })
+
+  it.each([
+    ["Portable Computing Language", "OpenCL 1.2 pocl 0.13", { major: 0, minor: 13 }],
+    ["Portable Computing Language", "OpenCL 3.0 PoCL 3.1  Linux, None+Asserts", { major: 3, minor: 1 }],
+    ["Portable Computing Language", "OpenCL 3.0", undefined],
+    ["Some OpenCL", "OpenCL 3.0 PoCL 3.1", undefined]
+  ])("the version of PoCL on %s, %s", (platformName, platformVersion, expected) => {
+    deepStrictEqual(of({ platformName, platformVersion }).poclVersion, expected)
   })
 
   it.each([

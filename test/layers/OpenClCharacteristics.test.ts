@@ -27,6 +27,33 @@ const asNvidia: Bends = ({ clGetDeviceInfo }) => ({
   }
 })
 
+/** The driver, with AMD's extension and what it answers of free memory: KiB, in all and in one block. */
+const asAmd = (free: ReadonlyArray<bigint>): Bends => ({ clGetDeviceInfo }) => ({
+  clGetDeviceInfo: (device, what, bytes, value, needed) => {
+    const answer = what === 0x1030
+      ? new TextEncoder().encode("cl_amd_device_attribute_query\0")
+      : what === 0x4039
+      ? new Uint8Array(BigUint64Array.from(free).buffer)
+      : undefined
+    if (answer === undefined) return clGetDeviceInfo(device, what, bytes, value, needed)
+    if (needed instanceof BigUint64Array) needed[0] = BigInt(answer.length)
+    if (value instanceof Uint8Array) value.set(answer)
+    return 0
+  }
+})
+
+describe("an AMD GPU", () => {
+  it.effect("says how much of its memory is free", () =>
+    Effect.gen(function*() {
+      for (const [free, bytes] of [[[3n * 2n ** 20n, 1024n], 3 * 2 ** 30], [[16n], 16384], [[0n], 0]] as const) {
+        yield* onDevice(
+          () => Effect.map(OpenClCharacteristics.freeMemoryBytes, (found) => strictEqual(found, bytes)),
+          asAmd(free)
+        )
+      }
+    }))
+})
+
 describe("an NVIDIA GPU", () => {
   it.effect("is asked by its vendor's own questions", () =>
     onDevice(() =>
@@ -62,6 +89,8 @@ describeWithPocl([], "the machine's CPU", () => {
     onDevice(() =>
       Effect.gen(function*() {
         strictEqual(yield* reasonOf(OpenClCharacteristics.deviceData), "Unsupported")
+        strictEqual(yield* reasonOf(OpenClCharacteristics.freeMemoryBytes), "Unsupported")
+        assert.isAtLeast((yield* OpenClCharacteristics.characteristics).poclVersion?.major ?? 0, 1)
       })
     ))
 })

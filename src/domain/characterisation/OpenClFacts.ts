@@ -48,12 +48,16 @@ export interface Characteristics {
   readonly simdGroupSize: number | undefined
   /** Workgroup sizes should be multiples of it. */
   readonly workgroupSizeMultiple: number | undefined
-  /** Local memory without what the driver keeps for a kernel's arguments. */
+  /** All of local memory. */
+  readonly localMemoryBytes: number
+  /** Local memory without what the driver keeps for a kernel's arguments: see {@link usableLocalMemoryBytes}. */
   readonly usableLocalMemoryBytes: number
   /** Has no banks where local memory is global memory, as on CPUs; there one work item accesses it at a time. */
   readonly localMemoryBanks: LocalMemoryBanks
   readonly hasDoubleSupport: boolean
   readonly computeCapability: ComputeCapability | undefined
+  /** The version of PoCL; `undefined` for other drivers, and where PoCL's answer has none. */
+  readonly poclVersion: PoclVersion | undefined
   /** Whether the driver miscounts struct arguments of kernels; `undefined` when only a kernel could tell. */
   readonly hasStructArgumentCountBug: boolean | undefined
   /** Whether the driver keeps what it compiled from source on disk. */
@@ -91,17 +95,55 @@ const banksOf = (facts: OpenClFacts): LocalMemoryBanks => {
   }
 }
 
-/** What is kept for arguments, on devices that pass them in local memory. */
-const argumentBytes = ({ computeCapability }: OpenClFacts): number =>
-  computeCapability !== undefined && !isAtLeast(computeCapability, { major: 2, minor: 0 }) ? 256 : 0
+/**
+ * The bytes of local memory that a kernel with so many arguments can use; without a number, one with as many as there may be. NVIDIA's
+ * devices before compute capability 2.0 pass arguments in local memory, 4 bytes for each and 256 at most.
+ *
+ * **Example** (A kernel with 8 arguments, on the first GPUs with CUDA)
+ *
+ * ```ts
+ * import { OpenClFacts } from "effect-gpu-pool/devices"
+ *
+ * const device = { localMemoryBytes: 16384, computeCapability: { major: 1, minor: 1 } }
+ * const bytes = [OpenClFacts.usableLocalMemoryBytes(device, 8), OpenClFacts.usableLocalMemoryBytes(device)]
+ * bytes // => [16352, 16128]
+ * ```
+ *
+ * @see pyopencl.characterize.usable_local_mem_size
+ * @category getters
+ * @since 0.1.0
+ */
+export const usableLocalMemoryBytes = (
+  { computeCapability, localMemoryBytes }: Pick<OpenClFacts, "computeCapability" | "localMemoryBytes">,
+  argumentCount = 64
+): number => {
+  const keepsArguments = computeCapability !== undefined && !isAtLeast(computeCapability, { major: 2, minor: 0 })
+  return keepsArguments ? localMemoryBytes - 4 * Math.min(64, argumentCount) : localMemoryBytes
+}
+
+/**
+ * A version of PoCL, as 3.1.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoclVersion {
+  readonly major: number
+  readonly minor: number
+}
+
+const poclVersion = (facts: OpenClFacts): PoclVersion | undefined => {
+  const version = isPocl(facts) ? /pocl (\d+)\.(\d+)/i.exec(facts.platformVersion) : null
+  return version === null ? undefined : { major: Number(version[1]), minor: Number(version[2]) }
+}
 
 /** PoCL has the bug up to 0.13, and perhaps in 0.14; Apple's OpenCL has it on CPUs. */
 const hasStructArgumentCountBug = (facts: OpenClFacts): boolean | undefined => {
   if (/^apple$/i.test(facts.platformName) && facts.type === "cpu") return true
   if (!isPocl(facts)) return false
-  const version = /pocl (\d+)\.(\d+)/i.exec(facts.platformVersion)
-  if (version === null) return undefined
-  const [major, minor] = [Number(version[1]), Number(version[2])]
+  const version = poclVersion(facts)
+  if (version === undefined) return undefined
+  const { major, minor } = version
   if (major > 0 || minor > 14) return false
   return minor === 14 ? undefined : true
 }
@@ -152,10 +194,12 @@ export const characterize = (facts: OpenClFacts): Characteristics => {
   return {
     simdGroupSize: simdGroupSize(facts),
     workgroupSizeMultiple: facts.warpSize ?? facts.preferredMultiple,
-    usableLocalMemoryBytes: facts.localMemoryBytes - argumentBytes(facts),
+    localMemoryBytes: facts.localMemoryBytes,
+    usableLocalMemoryBytes: usableLocalMemoryBytes(facts),
     localMemoryBanks: banksOf(facts),
     hasDoubleSupport: facts.extensions.includes("cl_khr_fp64"),
     computeCapability: facts.computeCapability,
+    poclVersion: poclVersion(facts),
     hasStructArgumentCountBug: hasStructArgumentCountBug(facts),
     hasSourceBuildCache: hasSourceBuildCache(facts),
     fastInaccurateBuildOptions: fastInaccurateBuildOptions(facts),

@@ -32,7 +32,11 @@ const ofNvidia = {
   warpSize: [0x4003, uint]
 } as const satisfies InfoQuery.Properties
 
-const ofAmd = { wavefrontWidth: [0x4043, uint] } as const satisfies InfoQuery.Properties
+const ofAmd = {
+  wavefrontWidth: [0x4043, uint],
+  /** KiB: all that is free, and on some devices the largest free block. */
+  freeMemory: [0x4039, InfoQuery.words]
+} as const satisfies InfoQuery.Properties
 
 type Service = OpenCl["Service"]
 
@@ -107,6 +111,42 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
     computeCapability: capabilityOf(nvidia),
     preferredMultiple: yield* preferredMultiple(cl)
   })
+})
+
+/**
+ * The bytes of the device's memory that are free now, whoever uses the rest. Only AMD's drivers answer it, by the extension
+ * `cl_amd_device_attribute_query`: neither OpenCL nor WebGPU has such a query. For other devices it fails with Unsupported.
+ *
+ * **Example** (At most half of what is free, or 1 GiB)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { OpenCl, OpenClCharacteristics } from "effect-gpu-pool/opencl"
+ *
+ * const limit = OpenClCharacteristics.freeMemoryBytes.pipe(
+ *   Effect.map((bytes) => Math.floor(bytes / 2)),
+ *   Effect.catchReason("GpuError", "Unsupported", () => Effect.succeed(2 ** 30))
+ * )
+ * const Gpu = Layer.unwrap(Effect.map(limit, (maxBytes) => BufferPool.layer({ maxBytes }))).pipe(
+ *   Layer.provideMerge(OpenCl.layer())
+ * )
+ * ```
+ *
+ * @see pycuda.driver.mem_get_info
+ * @category getters
+ * @since 0.1.0
+ */
+export const freeMemoryBytes: Effect.Effect<number, GpuError, OpenCl> = OpenCl.use((cl) => {
+  const [kib] = amdFacts(cl).freeMemory ?? []
+  return kib === undefined
+    ? unsupported(
+      "OpenClCharacteristics.freeMemoryBytes",
+      "opencl",
+      `how much memory of ${cl.device.name} is free`,
+      "Its driver does not report it. DeviceLimits.memoryBytes is all of its memory, and BufferPool.stats what a pool has of it."
+    )
+    : Effect.succeed(1024 * Number(kib))
 })
 
 /**
