@@ -1,19 +1,22 @@
 /**
- * The same elements in another type, or in memory of their own.
+ * The same elements in another type, or in memory of their own, and the same memory as another type.
  *
  * @since 0.1.0
  */
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
-import type { DType } from "effect-gpu-pool/DType"
+import { byteSize, type DType } from "effect-gpu-pool/DType"
+import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Effect from "effect/Effect"
 import * as Expr from "../kernels/Expr.ts"
 import type { SameType } from "./Arithmetic.ts"
 import { ofArray } from "./ArrayProblem.ts"
-import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import { apply, type Computed } from "./fusion/Evaluation.ts"
+import { apply, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
+import type { Layout } from "./layout/Layout.ts"
+import * as Shape from "./layout/Shape.ts"
 
 const castOperation: ArrayOperation = {
   name: "astype",
@@ -78,3 +81,65 @@ const isEverywhere = (dtype: DType): boolean => dtype === "f32" || dtype === "i3
  * @since 0.1.0
  */
 export const copy: SameType = unary({ name: "copy", build: ([x]) => x! }, Signature.any)
+
+/**
+ * The same memory with its bits read as another type, NumPy's `view`: no kernel, no copy. Where the types have different sizes the
+ * last axis grows or shrinks; its elements must follow each other, and the bytes of a row be whole elements of the new type.
+ *
+ * **Example** (The bits of a float)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost(Float32Array.of(1, -0)).pipe(
+ *   Effect.flatMap(DeviceArray.view("u32")),
+ *   Effect.flatMap(DeviceArray.toHost)
+ * ) // => Uint32Array.of(0x3f800000, 0x80000000)
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.ndarray.view.html
+ * @category conversions
+ * @since 0.1.0
+ */
+export const view: {
+  /**
+   * The same memory with its bits read as another type, NumPy's `view`: no kernel, no copy. Where the types have different sizes the
+   * last axis grows or shrinks; its elements must follow each other, and the bytes of a row be whole elements of the new type.
+   */
+  <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
+  <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
+} = ofArray("view", (operation, self, dtype: DType) =>
+  Effect.flatMap(CommandQueue, ({ info }) => {
+    const unsupported = typeProblem(operation, info, dtype, "the elements")
+    if (unsupported !== undefined) return unsupported
+    if (dtype === "bool" && self.dtype !== "bool") {
+      return invalidRequest(
+        operation,
+        `bytes of ${self.dtype} are no truth values`,
+        "Compare: DeviceArray.notEqual(x, 0)."
+      )
+    }
+    const layout = reread(operation, self, byteSize(self.dtype), byteSize(dtype))
+    return layout instanceof GpuError
+      ? layout
+      : Effect.map(evaluateAll([self]), () => new DeviceArray(dtype, layout, self.lease!))
+  }))
+
+/** The layout of the same bytes as elements of another size. */
+const reread = (operation: string, self: DeviceArray, from: number, to: number): Layout | GpuError => {
+  const { offset, shape, strides } = self
+  if (from === to) return { offset, shape, strides }
+  const last = shape.length - 1
+  const rest = shape.slice(0, last)
+  const length = (shape[last] ?? 0) * from / to
+  const outer = rest.map((length, axis) => length === 1 ? 0 : strides[axis]! * from / to)
+  const start = offset * from / to
+  return last >= 0 && (strides[last] === 1 || shape[last] === 1) && [length, start, ...outer].every(Number.isInteger)
+    ? { offset: start, shape: [...rest, length], strides: [...outer, 1] }
+    : invalidRequest(
+      operation,
+      `the elements of ${from} bytes in the shape ${Shape.format(shape)} are no rows of elements of ${to} bytes`,
+      "Copy the array, so that the elements follow each other, or reshape it so that the last axis has whole elements."
+    )
+}

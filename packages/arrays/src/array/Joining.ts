@@ -1,5 +1,5 @@
 /**
- * Arrays made of several arrays or of several copies of one, and parts of an array.
+ * Arrays made of several arrays, and parts of an array.
  *
  * @since 0.1.0
  */
@@ -10,17 +10,13 @@ import { dual } from "effect/Function"
 import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 import { store } from "./fusion/Storing.ts"
-import * as Gather from "./indexing/Gather.ts"
-import type { Positions } from "./indexing/HostIndices.ts"
-import { countProblem } from "./joining/Counts.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
-import { allocate } from "./transfer/TypedArrays.ts"
-import { expandDims, slice } from "./Views.ts"
+import { expandDims, reshape, slice } from "./Views.ts"
 
 /**
  * The common element type of several arrays.
@@ -203,6 +199,79 @@ export const stack: {
   )
 })
 
+/** The data-first and data-last forms of a function that joins arrays along an axis of its own. */
+interface Stack {
+  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+  <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays): Computed<Common<Arrays>>
+}
+
+/** Joins arrays, each of `rank` axes at least, with new ones in front, along an axis that they have or their only one. */
+const stacking = (name: string, rank: number, axis: number): Stack =>
+  joining(name, (operation, arrays) =>
+    Effect.flatMap(
+      Effect.forEach(arrays, (array) =>
+        array.shape.length >= rank
+          ? Effect.succeed(array)
+          : reshape(array, [...Array.from({ length: rank - array.shape.length }, () => 1), ...array.shape])),
+      (wide) => joined(operation, wide, Math.min(axis, wide[0]!.shape.length - 1))
+    ))
+
+/**
+ * Arrays side by side: along the second axis, or the first one of arrays with one axis; an array of no axes is one element. Types
+ * are promoted to the common one.
+ *
+ * **Example** (Columns beside columns)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
+ *   const y = yield* DeviceArray.fromHost([[5], [6]])
+ *   return yield* DeviceArray.toNested(yield* DeviceArray.hstack([x, y]))
+ * }) // => [[1, 2, 5], [3, 4, 6]]
+ * ```
+ *
+ * @see numpy.hstack
+ * @category joining
+ * @since 0.1.0
+ */
+export const hstack: {
+  /**
+   * Arrays side by side: along the second axis, or the first one of arrays with one axis; an array of no axes is one element. Types
+   * are promoted to the common one.
+   */
+  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+} & Stack = stacking("hstack", 1, 1)
+
+/**
+ * Arrays one below the other: along the first axis, where an array of one axis is a row. Types are promoted to the common one.
+ *
+ * **Example** (Rows below rows)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([1, 2])
+ *   const y = yield* DeviceArray.fromHost([[3, 4], [5, 6]])
+ *   return yield* DeviceArray.toNested(yield* DeviceArray.vstack([x, y]))
+ * }) // => [[1, 2], [3, 4], [5, 6]]
+ * ```
+ *
+ * @see numpy.vstack
+ * @category joining
+ * @since 0.1.0
+ */
+export const vstack: {
+  /**
+   * Arrays one below the other: along the first axis, where an array of one axis is a row. Types are promoted to the common one.
+   */
+  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+} & Stack = stacking("vstack", 2, 0)
+
 /**
  * The array in parts along an axis, the first unless another is named: in so many equal ones, or cut before each of the
  * positions. The parts are views. A number that does not divide the axis is InvalidRequest; positions are cut to the axis,
@@ -277,156 +346,4 @@ const equalCuts = (
       `${parts} equal parts do not make the length ${length} in the shape ${Shape.format(shape)}`,
       `Pass a divisor of ${length}, or the positions to cut before.`
     )
-}
-
-/** A copy of a view of an array with memory, in another shape of as many elements. */
-const copiedAs = <D extends DType>(
-  self: DeviceArray<D>,
-  layout: Layout.Layout,
-  shape: Shape.Shape
-): Computed<D> =>
-  Effect.flatMap(
-    Effect.andThen(
-      evaluateAll([self]),
-      Effect.suspend(() => evaluateCopy(new DeviceArray(self.dtype, layout, self.lease!)))
-    ),
-    (copy) =>
-      Effect.sync(() =>
-        new DeviceArray(self.dtype, { shape, strides: Layout.rowMajor(shape), offset: copy.offset }, copy.lease!)
-      )
-  )
-
-/**
- * Copies of the whole array side by side: so many along each axis, aligned at the last, as one new array. A number alone is the
- * count along the last axis; more counts than axes add axes in front.
- *
- * **Example** (A pattern, twice down and once across)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceArray } from "@effect-gpu-pool/arrays"
- *
- * DeviceArray.fromHost([1, 2]).pipe(
- *   Effect.flatMap(DeviceArray.tile([2, 2])),
- *   Effect.flatMap(DeviceArray.toNested)
- * ) // => [[1, 2, 1, 2], [1, 2, 1, 2]]
- * ```
- *
- * @see numpy.tile
- * @category joining
- * @since 0.1.0
- */
-export const tile: {
-  /**
-   * Copies of the whole array side by side: so many along each axis, aligned at the last, as one new array. A number alone is the
-   * count along the last axis; more counts than axes add axes in front.
-   */
-  (counts: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, counts: number | ReadonlyArray<number>): Computed<D>
-} = ofArray("tile", (operation, self, counts: number | ReadonlyArray<number>) => {
-  const given = typeof counts === "number" ? [counts] : counts
-  const rank = Math.max(given.length, self.shape.length)
-  const shape: Array<number> = []
-  const repeated = { shape: [] as Array<number>, strides: [] as Array<number>, offset: self.offset }
-  for (let axis = 0; axis < rank; axis++) {
-    const count = given[axis - rank + given.length] ?? 1
-    const problem = countProblem(operation, "a count", count)
-    if (problem !== undefined) return problem
-    const own = axis - rank + self.shape.length
-    const length = self.shape[own] ?? 1
-    shape.push(length * count + 0)
-    repeated.shape.push(count, length)
-    repeated.strides.push(0, self.strides[own] ?? 1)
-  }
-  return Shape.problem(operation, shape) ?? copiedAs(self, repeated, shape)
-})
-
-/**
- * Each element so many times in a row: along an axis, or of all elements in row-major order without one. Instead of one count
- * there may be a list, with one for each element along the axis.
- *
- * **Example** (Every row twice, and some elements more often)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { DeviceArray } from "@effect-gpu-pool/arrays"
- *
- * Effect.gen(function*() {
- *   const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])
- *   const rows = yield* DeviceArray.repeat(x, 2, { axis: 0 })
- *   const each = yield* DeviceArray.repeat(x, [0, 1, 2, 3])
- *   return [yield* DeviceArray.toNested(rows), yield* DeviceArray.toNested(each)]
- * }) // => [[[1, 2], [1, 2], [3, 4], [3, 4]], [2, 3, 3, 4, 4, 4]]
- * ```
- *
- * @see numpy.repeat
- * @category joining
- * @since 0.1.0
- */
-export const repeat: {
-  /**
-   * Each element so many times in a row: along an axis, or of all elements in row-major order without one. Instead of one count
-   * there may be a list, with one for each element along the axis.
-   */
-  (counts: number | ReadonlyArray<number>, options?: AxisOptions): <D extends DType>(
-    self: DeviceArray<D>
-  ) => Computed<D>
-  <D extends DType>(
-    self: DeviceArray<D>,
-    counts: number | ReadonlyArray<number>,
-    options?: AxisOptions
-  ): Computed<D>
-} = ofArray("repeat", (operation, self, counts: number | ReadonlyArray<number>, options?: AxisOptions) => {
-  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
-  if (axis instanceof GpuError) return axis
-  if (typeof counts === "number") return repeatedEach(operation, self, counts, axis)
-  const positions = repeatedPositions(operation, self, counts, axis)
-  return positions instanceof GpuError ? positions : Gather.checked(operation, self, positions, axis)
-}, isDataFirst(3))
-
-const repeatedEach = (operation: string, self: DeviceArray, count: number, axis: number | undefined) => {
-  const problem = countProblem(operation, "the count", count)
-  if (problem !== undefined) return problem
-  const at = axis === undefined ? self.shape.length : axis + 1
-  const layout = {
-    shape: [...self.shape.slice(0, at), count, ...self.shape.slice(at)],
-    strides: [...self.strides.slice(0, at), 0, ...self.strides.slice(at)],
-    offset: self.offset
-  }
-  const shape = axis === undefined
-    ? [self.size * count + 0]
-    : self.shape.map((length, of) => of === axis ? length * count + 0 : length)
-  return Shape.problem(operation, shape) ?? copiedAs(self, layout, shape)
-}
-
-/** The position of each element of the result along the axis. */
-const repeatedPositions = (
-  operation: string,
-  { shape, size }: DeviceArray,
-  counts: ReadonlyArray<number>,
-  axis: number | undefined
-): Positions | GpuError => {
-  const length = axis === undefined ? size : shape[axis]!
-  if (counts.length !== length) {
-    return invalidRequest(
-      operation,
-      `there are ${counts.length} counts for ${length} elements of the shape ${Shape.format(shape)}`,
-      "Pass one number for all, or a number for each element along the axis, or of the whole array without one."
-    )
-  }
-  let total = 0
-  for (let at = 0; at < length; at++) {
-    const problem = countProblem(operation, `count ${at}`, counts[at]!)
-    if (problem !== undefined) return problem
-    total += counts[at]!
-  }
-  const found = axis === undefined ? [total] : shape.map((own, of) => of === axis ? total : own)
-  const wrong = Shape.problem(operation, found)
-  if (wrong !== undefined) return wrong
-  const buffer = allocate(4 * total)
-  if (buffer instanceof GpuError) return buffer
-  const data = new Uint32Array(buffer)
-  let end = 0
-  for (let at = 0; at < length; at++) data.fill(at, end, end += counts[at]!)
-  return { shape: [total], data }
 }

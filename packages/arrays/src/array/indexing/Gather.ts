@@ -55,7 +55,7 @@ export const at = <D extends DType>(
   ) as Computed<D>
 
 /** The array as one row: a view where strides can express it, else a copy that lives as long as `use`. */
-const flattened = <A, E, R>(
+export const flattened = <A, E, R>(
   array: DeviceArray,
   use: (flat: DeviceArray) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | GpuError, R | ArrayServices> => {
