@@ -31,8 +31,10 @@ const download: DirectionMemory = { usage: BufferUsage.download, access: "read",
 
 const { copyDst, copySrc, hostMemory } = BufferUsage.flags
 
-/** Memory that the driver maps whatever copies use it. */
-const both: DirectionMemory = { usage: hostMemory | copySrc | copyDst, access: "readwrite", takesCopies: true }
+/** Memory that the driver maps whatever copies use it. @internal */
+export const bothWays: BufferUsage.BufferUsage = hostMemory | copySrc | copyDst
+
+const both: DirectionMemory = { usage: bothWays, access: "readwrite", takesCopies: true }
 
 /** @internal */
 export const memoryOf = (

@@ -56,7 +56,7 @@ import { openShared } from "../pool/OpenShared.ts"
 import { controlsOf, openAlone, openRequests, type PoolControls, shownAsPool } from "../pool/Pool.ts"
 import type { PoolRuntime } from "../pool/PoolRuntime.ts"
 import { CommandQueue } from "../queue/CommandQueue.ts"
-import { type Direction, type DirectionMemory, memoryOf } from "./Direction.ts"
+import { bothWays, type Direction, type DirectionMemory, memoryOf } from "./Direction.ts"
 import * as IndirectDownload from "./IndirectDownload.ts"
 import { StagedArray, type UseMemory } from "./StagedArray.ts"
 
@@ -940,9 +940,12 @@ class StagingSource extends SlabSource {
     super(options.traits.stagesBothWays ? options : { ...options, slabs: undefined })
   }
 
-  /** No flags: more than those of its direction would make it another kind of memory. */
+  /**
+   * No flags: more than those of its direction would make it another kind of memory. Slabs are for arrays of all directions, since one
+   * for each would be left with more free memory.
+   */
   protected override ofBlocks(usage: BufferUsage.BufferUsage): BufferUsage.BufferUsage {
-    return usage
+    return this.splits ? bothWays : usage
   }
 
   override isUsual(): boolean {

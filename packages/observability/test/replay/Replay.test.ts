@@ -495,7 +495,7 @@ describe("a replay", () => {
       )
       const same = yield* Replay.run(recording)
       deepStrictEqual(comparable(Recording.events(same.recording)), comparable(Recording.events(recording)))
-      strictEqual(same.driverAllocations, 3)
+      strictEqual(same.driverAllocations, 2)
       const inBlocks = yield* Replay.run(recording, { strategy: PoolStrategy.blocks })
       // The last array borrows the block of the one before.
       strictEqual(inBlocks.driverAllocations, 6)
