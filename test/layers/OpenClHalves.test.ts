@@ -31,7 +31,7 @@ const withExtension: Bends = (api) => ({
 
 const layer = Layer.unwrap(Effect.map(OpenCl.load(), (api) => OpenCl.layerFrom({ ...api, ...withExtension(api) })))
 
-const tests = Conformance.tests.filter(({ name }) => /\b(half|halves)\b/.test(name))
+const tests = Conformance.tests.filter(({ name }) => /\bhalves\b|half an element|nearest half/.test(name))
 
 describeWith(["opencl"], "OpenCL with halves", () => {
   it("has tests", () => {

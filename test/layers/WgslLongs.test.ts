@@ -2,7 +2,7 @@
  * 64-bit integers in WGSL against BigInt: all functions on pairs of notable and of random numbers, in one kernel.
  */
 import { assert, layer } from "@effect/vitest"
-import { BufferPool, CommandQueue, GroupKernel, Kernel, KernelArgument } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, GroupKernel, Kernel, KernelArgument, SourceKernel } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -176,8 +176,44 @@ const groupSums = GroupKernel.make({
   }
 })
 
+/** A source with a signature of its own: values at their places in its block. */
+const passed = SourceKernel.make({
+  name: "passed",
+  args: [
+    KernelArgument.ScalarArg("u32", "first"),
+    KernelArgument.ScalarArg("i64", "a"),
+    KernelArgument.ScalarArg("vec3<u64>", "b"),
+    KernelArgument.ScalarArg("u8", "last"),
+    KernelArgument.VectorArg("i64", "y", { access: "write" })
+  ],
+  workgroupSize: 1,
+  source: {
+    wgsl: `
+      struct Values { first: u32, a: vec2<u32>, b: array<vec4<u32>, 2>, last: u32 }
+      @group(0) @binding(0) var<uniform> values: Values;
+      @group(0) @binding(1) var<storage, read_write> y: array<vec2<u32>>;
+      @compute @workgroup_size(1)
+      fn passed() {
+        y[0] = vec2<u32>(values.first, values.last);
+        y[1] = values.a;
+        y[2] = values.b[0].xy;
+        y[3] = values.b[0].zw;
+        y[4] = values.b[1].xy;
+      }`
+  }
+})
+
 describeWith(["webgpu"], "64-bit integers in WGSL", () => {
   layer(BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer())))((it) => {
+    it.effect("are passed by value to sources with signatures of their own", () =>
+      Effect.gen(function*() {
+        const y = yield* BufferPool.allocate(5 * 8)
+        const b = [2n ** 64n - 1n, 2n ** 32n, 5n]
+        yield* CommandQueue.dispatch(passed, { first: 7, a: -(2n ** 63n) + 1n, b, last: 255, y }, 1)
+        const expected = [7n + (255n << 32n), -(2n ** 63n) + 1n, -1n, 2n ** 32n, 5n]
+        assert.deepStrictEqual([...yield* CommandQueue.read(y, BigInt64Array)], expected)
+      }))
+
     it.effect("are elements of local memory and of views", () =>
       Effect.gen(function*() {
         const data = BigInt64Array.from(
