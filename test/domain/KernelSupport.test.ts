@@ -42,10 +42,11 @@ describe("KernelSupport.problem", () => {
     assert.include(unsupported(ofValue("vec3<f16>")), `f16 (argument "a", a vec3<f16>) on a device`)
   })
 
-  it("leaves integers that no elements have to the languages", () => {
-    for (const type of ["i8", "u16", "i64", "vec8<u64>", "vec3<f32>"] as const) {
+  it("leaves integers of up to 32 bits and truth values to the languages, by value", () => {
+    for (const type of ["i8", "u16", "u32", "bool", "vec8<u8>", "vec3<f32>"] as const) {
       assert.isUndefined(KernelSupport.problem(ofValue(type), deviceWith("f32")))
     }
+    for (const type of ["i64", "vec8<u64>"] as const) assert.include(unsupported(ofValue(type)), type)
   })
 
   it.effect("says that the runtime is what lacks halves, where it is", () =>

@@ -61,6 +61,7 @@ import * as Interruption from "./pool/Interruption.ts"
 import * as PoolOnDevice from "./pool/PoolOnDevice.ts"
 import * as Reservations from "./pool/Reservations.ts"
 import * as Tenants from "./pool/Tenants.ts"
+import * as ElementVectors from "./values/ElementVectors.ts"
 import * as KernelValues from "./values/KernelValues.ts"
 
 export { allocator, type ConformanceTest, type Device, type Replay, replay, workScale } from "./ConformanceTest.ts"
@@ -103,6 +104,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
   ...Workgroups.tests,
   ...Sources.tests,
   ...KernelValues.tests,
+  ...ElementVectors.tests,
   ...KernelCaching.tests,
   ...Ordering.tests,
   ...RandomCommands.tests,

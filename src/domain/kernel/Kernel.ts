@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { formatted } from "../arguments/Format.ts"
-import type { DType, TypedArrayOf } from "../data/DType.ts"
+import { byteSize, type DType, type TypedArrayOf } from "../data/DType.ts"
 import * as HostSource from "../data/HostSource.ts"
 import * as ValueType from "../data/ValueType.ts"
 import { type GpuError, invalidRequest } from "../GpuError.ts"
@@ -320,7 +320,15 @@ const operation = "Kernel.make"
 
 const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
   argument._tag === "VectorArg"
-    ? [argument.name, `${argument.name}_length`, ...(argument.withOffset ? [`${argument.name}_offset`] : [])]
+    ? [
+      argument.name,
+      `${argument.name}_length`,
+      ...(argument.withOffset ? [`${argument.name}_offset`] : []),
+      // The functions of a vector in WGSL whose elements share words.
+      ...(byteSize(argument.dtype) < 4 && argument.dtype !== "f16"
+        ? [`${argument.name}_load`, `${argument.name}_store`]
+        : [])
+    ]
     : [argument.name]
 
 /**

@@ -7,7 +7,7 @@ import * as DType from "../data/DType.ts"
 import * as ValueType from "../data/ValueType.ts"
 import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
 import { type GpuError, limitExceeded, unsupported } from "../GpuError.ts"
-import { isInteger } from "../language/Operation.ts"
+import { bitsOf } from "../language/Operation.ts"
 import { check, fixed, type Kernel } from "./Kernel.ts"
 import { isNumeric, type KernelArgument } from "./KernelArgument.ts"
 import * as Workgroup from "./Workgroup.ts"
@@ -79,8 +79,8 @@ const dtypeProblem = (kernel: Kernel, info: DeviceInfo): GpuError | undefined =>
   for (const argument of kernel.args) {
     if (!isNumeric(argument) && argument._tag !== "LocalArg") continue
     const { element, length } = ValueType.partsOf(argument.dtype)
-    // By value, integers and truth values depend on the language, not on the device.
-    if (argument._tag === "ScalarArg" && (isInteger(element) || element === "bool")) continue
+    // Every language can take these by value, whatever elements the device has.
+    if (argument._tag === "ScalarArg" && (bitsOf(element) % 64 !== 0 || element === "bool")) continue
     const user = `argument "${argument.name}"${length === 1 ? "" : `, a ${argument.dtype}`}`
     const problem = typeProblem(operation, info, element, user)
     if (problem !== undefined) return problem

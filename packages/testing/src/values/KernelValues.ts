@@ -9,7 +9,6 @@ import * as ReductionKernel from "@effect-gpu-pool/arrays/ReductionKernel"
 import * as ScanKernel from "@effect-gpu-pool/arrays/ScanKernel"
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
-import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { KernelCache } from "effect-gpu-pool/KernelCache"
@@ -186,8 +185,6 @@ const scan = ScanKernel.make({
 })
 
 const inExpressions = Effect.gen(function*() {
-  const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
-  if (!["i8", "u8", "i16", "u16"].every((dtype) => dtypes.has(dtype as DType))) return
   const x = yield* BufferPool.allocate(12)
   const y = yield* BufferPool.allocate(12)
   yield* CommandQueue.dispatch(elementwise, { x, y, a: -128, b: 255, c: -32768, d: 65535 }, 3)

@@ -26,7 +26,7 @@ import { BindGroups, type Bound } from "./BindGroups.ts"
 import { KernelTimestamps } from "./KernelTimestamps.ts"
 import * as ReadConflicts from "./ReadConflicts.ts"
 import { UniformRing } from "./UniformRing.ts"
-import { sizeProblem } from "./WgslGroups.ts"
+import { localBytes, sizeProblem } from "./WgslGroups.ts"
 import {
   type Binding,
   generate,
@@ -147,8 +147,8 @@ export const compile = (
     if (refused !== undefined) return refused
     const source = generate(kernel, written)
     if (source instanceof GpuError) return source
-    return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? nestingProblem(kernel, source) ??
-      sizeProblem(kernel, source.code) ??
+    return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? localProblem(kernel, opened) ??
+      nestingProblem(kernel, source) ?? sizeProblem(kernel, source.code) ??
       compileSource(kernel, source, opened)
   })
 
@@ -209,6 +209,19 @@ const scalarsProblem = (kernel: Kernel, { uniformBytes }: WgslSource, { device }
     limitName: "maxUniformBufferBindingSize",
     limit,
     owner: { kind: "device" }
+  })
+}
+
+/** Local memory as WGSL has it: the check for all backends counts the bytes of its elements. */
+const localProblem = (kernel: Kernel, { device, info }: OpenDevice): GpuError | undefined => {
+  const requested = localBytes(kernel)
+  const limit = device.limits.maxComputeWorkgroupStorageSize
+  return requested <= limit ? undefined : limitExceeded({
+    operation: `KernelCache.get, kernel "${kernel.name}"`,
+    requested,
+    limitName: "maxLocalBytes",
+    limit,
+    owner: { kind: "device", name: info.name }
   })
 }
 

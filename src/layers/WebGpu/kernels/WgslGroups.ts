@@ -3,36 +3,32 @@
  *
  * @internal
  */
-import type { DType } from "../../../domain/data/DType.ts"
+import { byteSize } from "../../../domain/data/DType.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import type { Kernel } from "../../../domain/kernel/Kernel.ts"
 import type { LocalArg } from "../../../domain/kernel/KernelArgument.ts"
 import { extentsOf, format } from "../../../domain/kernel/Workgroup.ts"
-import { isLong } from "../../../domain/language/Operation.ts"
-import { long } from "../language/WgslLongs.ts"
+import { packedBits, typeNames } from "../language/WgslTypes.ts"
 
 /** The type of an array's elements. */
 export const elementOf = ({ atomic, dtype }: Pick<LocalArg, "atomic" | "dtype">): string =>
-  atomic === true ? `atomic<${dtype}>` : isLong(dtype) ? long : dtype
+  atomic === true ? `atomic<${dtype}>` : typeNames[dtype]
 
 /** Local memory needs no packing: small integers take a word each there. */
-const localTypes: { readonly [D in DType]?: string } = {
-  i8: "i32",
-  u8: "u32",
-  i16: "i32",
-  u16: "u32"
-}
-
 export const localDeclarations = ({ args }: Kernel): ReadonlyArray<string> =>
   args.flatMap((argument) =>
     argument._tag === "LocalArg"
-      ? [
-        `var<workgroup> ${argument.name}: array<${
-          localTypes[argument.dtype] ?? elementOf(argument)
-        }, ${argument.length}>;`
-      ]
+      ? [`var<workgroup> ${argument.name}: array<${elementOf(argument)}, ${argument.length}>;`]
       : []
   )
+
+/** Bytes of local memory. An element of one or two bytes has a whole word there, which no portable rule counts. */
+export const localBytes = ({ args }: Kernel): number =>
+  args.reduce((sum, argument) => {
+    if (argument._tag !== "LocalArg") return sum
+    const { dtype, length } = argument
+    return sum + Math.ceil(length * (packedBits(dtype) === 0 ? byteSize(dtype) : 4) / 16) * 16
+  }, 0)
 
 /** The entry point with its statements, without a guard, since a barrier needs all items of the workgroup. */
 export const groupEntry = (

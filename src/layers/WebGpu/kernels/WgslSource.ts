@@ -32,8 +32,10 @@ import { isLong } from "../../../domain/language/Operation.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import { gpuFormat } from "../images/WebGpuImageFormat.ts"
 import { longs } from "../language/WgslLongs.ts"
+import { packedBits } from "../language/WgslTypes.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import { elementOf, groupEntry, localDeclarations } from "./WgslGroups.ts"
+import { wordFunctions, wordOf } from "./WgslWords.ts"
 
 /** The entry point of generated code: a kernel's name may be that of a function in WGSL. */
 const generatedEntry = "kernel__main"
@@ -96,6 +98,7 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       "@group(0) @binding(0) var<uniform> scalars__: Scalars__block;",
       ...bindings.map((argument, index) => `@group(0) @binding(${index + 1}) ${declaration(argument)}`),
       ...localDeclarations(kernel),
+      ...wordFunctions(kernel.args),
       ...functionsOfLongs([preamble, String(body)]),
       ...(preamble === "" ? [] : [preamble]),
       kernel.form === "groups"
@@ -146,7 +149,7 @@ const declaration = (argument: Binding): string => {
   switch (argument._tag) {
     case "VectorArg":
       return `var<storage, ${argument.access === "read" ? "read" : "read_write"}> ${argument.name}: array<${
-        elementOf(argument)
+        packedBits(argument.dtype) === 0 ? elementOf(argument) : wordOf(argument)
       }>;`
     case "ImageArg":
       return `var ${argument.name}: ${textureType(argument)};`

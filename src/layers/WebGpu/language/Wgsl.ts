@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import { rangeOf } from "../../../domain/data/ValueType.ts"
 import {
   call,
   comparing,
@@ -18,15 +19,22 @@ import {
 } from "../../../domain/language/CommonSyntax.ts"
 import { type Functions, functionsCalled } from "../../../domain/language/FunctionTable.ts"
 import type { Constant, LanguageWriter } from "../../../domain/language/LanguageWriter.ts"
-import { type ExprType, isFloat, isLong, type Operation } from "../../../domain/language/Operation.ts"
+import {
+  bitsOf,
+  type ExprType,
+  isFloat,
+  isInteger,
+  isLong,
+  isUnsigned,
+  type Operation
+} from "../../../domain/language/Operation.ts"
 import { roundToType } from "../../../domain/language/RoundToType.ts"
 import { functions } from "./WgslFunctions.ts"
 import { language } from "./WgslLanguage.ts"
-import { fromLong, long, longConstant, longs, ofLong, toLong } from "./WgslLongs.ts"
+import { fromLong, longConstant, longs, ofLong, toLong } from "./WgslLongs.ts"
+import { packedBits, typeNames } from "./WgslTypes.ts"
 
 const known: Functions = new Map([...functions, ...longs])
-
-const nameOf = (type: ExprType): string => isLong(type) ? long : type
 
 const always: Writings = {
   ...comparing,
@@ -71,6 +79,36 @@ const ofFloat: Writings = {
   mix: ([a, b, c], type) => `${a} * (1.0${type === "f16" ? "h" : "f"} - ${c}) + ${b} * ${c}`
 }
 
+/** The same bits of an integer of 32 bits as a smaller one: what it wraps to. */
+const narrowed = (text: string, type: ExprType): string => {
+  const rest = 32 - bitsOf(type)
+  return isUnsigned(type) ? `(${text}) & ${maskOf(type)}` : `((${text}) << ${rest}u) >> ${rest}u`
+}
+
+const maskOf = (type: ExprType): string => `0x${"f".repeat(bitsOf(type) / 4)}`
+
+/** The bits of a small integer alone, without those of the sign above. */
+const ownBits = (a: string, type: ExprType): string => isUnsigned(type) ? a : `${a} & ${maskOf(type)}`
+
+/** Of integers of 8 and 16 bits, what those of 32 do in another way. */
+const ofSmall: Writings = {
+  leftShift: ([a, b], type) => `${a} << (${b} & ${bitsOf(type) - 1}u)`,
+  rightShift: ([a, b], type) => `${a} >> (${b} & ${bitsOf(type) - 1}u)`,
+  countOneBits: ([a = ""], type) => `countOneBits(${ownBits(a, type)})`,
+  countLeadingZeros: ([a = ""], type) => `countLeadingZeros(${ownBits(a, type)}) - ${32 - bitsOf(type)}`
+}
+
+/** What gives an integer of 32 bits that is none of 8 or 16. */
+const widening: ReadonlySet<Operation> = new Set(
+  ["add", "subtract", "multiply", "negative", "abs", "truncDivide", "bitwiseNot", "leftShift"]
+)
+
+const applyToSmall = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType): string => {
+  const text = ofSmall[operation]?.(operands, type) ??
+    apply(operation, operands, isUnsigned(type) ? "u32" : "i32", "bool")
+  return widening.has(operation) ? narrowed(text, type) : text
+}
+
 /** WGSL's own functions of floats, which do what the operation says under its name. */
 const builtIn: ReadonlySet<Operation> = new Set(
   ["sqrt", "inverseSqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan"]
@@ -96,6 +134,7 @@ const single = (operation: Operation, operands: ReadonlyArray<string>): string =
  */
 const apply = (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType): string => {
   if (operation === "astype") return cast(operands[0]!, type, result)
+  if (isInteger(type) && bitsOf(type) < 32) return applyToSmall(operation, operands, type)
   const writing = (isLong(type) ? ofLong[operation] : undefined) ?? always[operation] ??
     (isFloat(type) ? ofFloat : ofInteger)[operation]
   if (writing !== undefined) return writing(operands, type === "f64" ? "f32" : type)
@@ -109,14 +148,22 @@ const cast = (a: string, type: ExprType, result: ExprType): string => {
   if (type === result) return a
   if (isLong(result)) return toLong(a, type, result)
   if (isLong(type)) return fromLong(a, type, result, cast)
-  if (result === "bool") return type === "i32" || type === "u32" ? `${a} != 0` : `!(${a} == 0)`
-  if (result === "i32" || result === "u32") {
-    if (type === "f32") return `${result}__f32(${a})`
-    if (type === "f16") return `${result}__f32(f32(${a}))`
-  }
+  if (result === "bool") return isInteger(type) ? `${a} != 0` : `!(${a} == 0)`
+  if (isInteger(result)) return castToInteger(a, type, result)
   // SwiftShader rounds large numbers to one of their neighbours; the halves are exact, and their sum is rounded once.
   if (type === "u32" && result === "f32") return `f32(${a} >> 16u) * 65536.0f + f32(${a} & 0xffffu)`
-  return `${result}(${a})`
+  return `${typeNames[result]}(${a})`
+}
+
+const castToInteger = (a: string, type: ExprType, result: Parameters<typeof rangeOf>[0]): string => {
+  const isSmall = bitsOf(result) < 32
+  const wide = typeNames[result]
+  if (!isFloat(type)) {
+    const converted = typeNames[type] === wide ? a : `${wide}(${a})`
+    return isSmall && type !== "bool" ? narrowed(converted, result) : converted
+  }
+  const saturated = `${wide}__f32(${type === "f16" ? `f32(${a})` : a})`
+  return isSmall ? `clamp(${saturated}, ${rangeOf(result).join(", ")})` : saturated
 }
 
 /** Literals must be finite, and a driver may take subnormal ones for zero; bits are what they are. */
@@ -135,6 +182,8 @@ const constant = (value: Constant, type: ExprType): string => {
       const held = roundToType(type, value)
       return needsBits(held, 2 ** -14) ? `bits__f16(0x${bitsOfHalf(held).toString(16)}u)` : `${held}h`
     }
+    case "i8":
+    case "i16":
     case "i32":
       return value === -0x80000000 ? "i32(-2147483648)" : `${value}i`
     default:
@@ -151,6 +200,9 @@ const bitsOfHalf = (value: number): number => {
   return magnitude + (value < 0 || Object.is(value, -0) ? 0x8000 : 0)
 }
 
+/** What the functions call that load and store elements of words: a vector of that name would hide it. */
+const reserved: ReadonlySet<string> = new Set(["atomicAnd", "atomicLoad", "atomicOr"])
+
 export const wgsl: LanguageWriter = {
   ...itemSubscripts,
   language,
@@ -161,10 +213,17 @@ export const wgsl: LanguageWriter = {
       // Naga has no bitcast from halves.
       ? `f16(unpack2x16float(pack2x16float(vec2<f32>(f32(${value}), 0f)) ^ ${zero}).x)`
       : `bitcast<f32>(bitcast<u32>(${value}) ^ ${zero})`,
-  declare: (name, type, value) => `let ${name}: ${nameOf(type)} = ${value};`,
+  reserved,
+  load: (vector, index, dtype) =>
+    packedBits(dtype) === 0 ? itemSubscripts.load(vector, index, dtype) : `${vector}_load(${index})`,
+  store: (vector, index, value, dtype) =>
+    packedBits(dtype) === 0
+      ? itemSubscripts.store(vector, index, value, dtype)
+      : `${vector}_store(${index}, ${value});`,
+  declare: (name, type, value) => `let ${name}: ${typeNames[type]} = ${value};`,
   constant,
   apply,
-  variable: (name, type, value) => `var ${name}: ${nameOf(type)} = ${value};`,
+  variable: (name, type, value) => `var ${name}: ${typeNames[type]} = ${value};`,
   walk: ({ begin, position, step, times }, lines) => [
     `var ${position}: u32 = ${begin};`,
     `for (var ${rounds} = 0u; ${rounds} < ${times}; ${rounds}++) {`,

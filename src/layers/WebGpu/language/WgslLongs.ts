@@ -204,9 +204,6 @@ export const longs: Functions = functionsOf([
   ...casts
 ])
 
-/** The type in WGSL. */
-export const long = "vec2<u32>"
-
 /** Operations for which WGSL's own operators of vectors do not do. */
 export const ofLong: Writings = {
   add: callOwn("add"),

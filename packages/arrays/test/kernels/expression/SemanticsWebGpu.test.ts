@@ -8,7 +8,7 @@ import { semanticsLaws } from "./SemanticsLaws.ts"
 const leeway = {
   contracts: true,
   dividesLoosely: true,
-  mayLack: ["f16", "i8", "u8", "i16", "u16", "i64", "u64", "bool"]
+  mayLack: ["f16"]
 } as const
 
 /** A device that other code has opened, without features, whose WGSL is changed before it is compiled. */

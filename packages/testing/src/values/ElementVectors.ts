@@ -1,0 +1,239 @@
+/**
+ * Vectors of every element type, in kernels written by hand and in kernels made of expressions: elements that share a word
+ * are written by different items, at any offset and in vectors of any length, and all others stay as they were.
+ *
+ * @internal
+ */
+import * as ElementwiseKernel from "@effect-gpu-pool/arrays/ElementwiseKernel"
+import * as Expr from "@effect-gpu-pool/arrays/Expr"
+import { BufferPool, CommandQueue, DType, GroupKernel, SubRegion } from "effect-gpu-pool"
+import { DeviceContext } from "effect-gpu-pool/DeviceContext"
+import * as Kernel from "effect-gpu-pool/Kernel"
+import { LocalArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as Effect from "effect/Effect"
+import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
+import * as Expect from "../Expect.ts"
+import { forSeeds, Random, seeds } from "../Random.ts"
+
+const test = inGroup("values")
+
+/** Whether WGSL bodies use functions for the elements of a vector. */
+const isPacked = (dtype: DType.DType): boolean => DType.byteSize(dtype) < 4 && dtype !== "f16"
+
+/**
+ * Scatters elements: item `i` reads element `i` and writes one of every `gap`, in an order that `stride` gives, which has no
+ * common divisor with the count.
+ */
+const scatterOf = (dtype: DType.DType) => {
+  const load = "x_offset + i"
+  const place = "y_offset + (i * stride) % items * gap"
+  return Kernel.make({
+    name: `scatter_${dtype}`,
+    args: [
+      VectorArg(dtype, "x", { access: "read", withOffset: true }),
+      VectorArg(dtype, "y", { withOffset: true }),
+      ScalarArg("u32", "stride"),
+      ScalarArg("u32", "gap"),
+      ScalarArg("u32", "items")
+    ],
+    body: {
+      wgsl: isPacked(dtype) ? `y_store(${place}, x_load(${load}));` : `y[${place}] = x[${load}];`,
+      opencl: `y[${place}] = x[${load}];`,
+      host: Kernel.hostFunction({}, () => (from: number, to: number, given: Readonly<Record<string, unknown>>) => {
+        const { x, y } = given as Readonly<Record<"x" | "y", Uint8Array>>
+        const { gap, items, stride, x_offset, y_offset } = given as Readonly<Record<string, number>>
+        for (let i = from; i < to; i++) y[y_offset! + (i * stride!) % items! * gap!] = x[x_offset! + i]!
+      })
+    }
+  })
+}
+
+/** Any bytes that are elements of the type; of floats none that is NaN, since those do not keep their bits. */
+const anyElements = (random: Random, dtype: DType.DType, length: number): Uint8Array<ArrayBuffer> => {
+  const bytes = random.bytes(length * DType.byteSize(dtype))
+  if (dtype === "bool") return bytes.map((byte) => byte & 1)
+  if (!dtype.startsWith("f")) return bytes
+  DType.viewUnsafe<"f32" | "f16" | "f64">(dtype as "f32", bytes.buffer, 0, length).set(
+    Array.from({ length }, () => random.integer(-2000, 2000) / 4)
+  )
+  return bytes
+}
+
+const one = (random: Random, dtype: DType.DType, count: number) =>
+  Effect.gen(function*() {
+    const itemSize = DType.byteSize(dtype)
+    const gap = random.integer(1, 3)
+    const [xOffset, yOffset] = [random.integer(0, 5), random.integer(0, 5)]
+    const stride = [7, 5, 3, 1].find((stride) => count % stride !== 0 || stride === 1)!
+    const from = anyElements(random, dtype, xOffset + count)
+    // The vector ends in the middle of a word and of the buffer's last one, or at a word that belongs to others.
+    const isLast = random.integer(0, 1) === 0
+    const least = yOffset + (count - 1) * gap + 1
+    const before = anyElements(random, dtype, isLast ? least : Math.ceil(least / 4) * 4)
+    const after = before.slice()
+    for (let i = 0; i < count; i++) {
+      const at = (yOffset + (i * stride) % count * gap) * itemSize
+      after.set(from.subarray((xOffset + i) * itemSize, (xOffset + i + 1) * itemSize), at)
+    }
+    const { limits } = yield* DeviceContext.useSync((device) => device.info)
+    const start = Math.max(8, limits.regionAlignment)
+    const behind = random.bytes(isLast ? 0 : 9)
+    const whole = yield* BufferPool.allocate(start + before.length + behind.length)
+    yield* CommandQueue.write(whole, Uint8Array.of(...new Uint8Array(start), ...before, ...behind))
+    const y = yield* SubRegion.make(whole, { offset: start, size: before.length })
+    const x = yield* BufferPool.allocate(from.length)
+    yield* CommandQueue.write(x, from)
+    const args = { x: { buffer: x, offset: xOffset }, y: { buffer: y, offset: yOffset }, stride, gap, items: count }
+    yield* CommandQueue.dispatch(scatterOf(dtype), args, count)
+    const what = `${count} elements of ${dtype} from ${xOffset} to ${yOffset}, ${gap} apart`
+    const found = yield* CommandQueue.read(whole, Uint8Array)
+    Expect.numbers(what, found.subarray(start), [...after, ...behind])
+  }).pipe(Effect.scoped)
+
+const overTypes = <E, R>(body: (dtype: DType.DType) => Effect.Effect<void, E, R>) =>
+  Effect.flatMap(
+    DeviceContext.useSync((device) => device.info),
+    ({ dtypes }) => Effect.forEach(dtypes, body, { discard: true })
+  )
+
+const neighbours = overTypes((dtype) =>
+  forSeeds(
+    seeds(4),
+    (random) => Effect.forEach([1, 2, 3, 5, 64, 67, 1001], (count) => one(random, dtype, count), { discard: true })
+  )
+)
+
+/** Every element where it is, twice as many items as words. */
+const inExpressions = overTypes((dtype) => {
+  const args = [
+    VectorArg(dtype, "x", { access: "read", withOffset: true }),
+    VectorArg(dtype, "y", { access: "write", withOffset: true }),
+    VectorArg("bool", "same", { access: "write" })
+  ] as const
+  const kernel = ElementwiseKernel.make({
+    name: `elementwise_${dtype}`,
+    args,
+    outputs: ({ x }: { readonly x: Expr.Expr }) => ({
+      y: Expr.at(x, Expr.subtract(Expr.index, 1)),
+      same: Expr.equal(x, Expr.at(x, Expr.subtract(Expr.index, 1)))
+    })
+  })
+  return forSeeds(seeds(2), (random) =>
+    Effect.forEach([1, 2, 3, 6, 65, 259], (count) =>
+      Effect.gen(function*() {
+        const itemSize = DType.byteSize(dtype)
+        const [xOffset, yOffset] = [random.integer(1, 4), random.integer(0, 4)]
+        const from = anyElements(random, dtype, xOffset + count)
+        const before = anyElements(random, dtype, yOffset + count + 2)
+        const [x, y, same] = [
+          yield* BufferPool.allocate(from.length),
+          yield* BufferPool.allocate(before.length),
+          yield* BufferPool.allocate(count)
+        ]
+        yield* CommandQueue.write(x, from)
+        yield* CommandQueue.write(y, before)
+        const values = { x: { buffer: x, offset: xOffset }, y: { buffer: y, offset: yOffset }, same }
+        yield* CommandQueue.dispatch(kernel, values as never, count)
+        // The index before the first one is beyond the last.
+        const elementAt = (item: number) => {
+          const at = item === 0 ? xOffset + count - 1 : xOffset + item - 1
+          return from.subarray(at * itemSize, (at + 1) * itemSize)
+        }
+        const after = before.slice()
+        for (let item = 0; item < count; item++) after.set(elementAt(item), (yOffset + item) * itemSize)
+        const what = `${count} elements of ${dtype} from ${xOffset} to ${yOffset}`
+        Expect.numbers(what, yield* CommandQueue.read(y, Uint8Array), after)
+        const equal = Array.from({ length: count }, (_, item) => {
+          const own = from.subarray((xOffset + item) * itemSize, (xOffset + item + 1) * itemSize)
+          return own.join() === elementAt(item).join() ? 1 : 0
+        })
+        Expect.numbers(`which are equal, of ${what}`, yield* CommandQueue.read(same, Uint8Array), equal)
+      }).pipe(Effect.scoped), { discard: true }))
+})
+
+/** The elements of each workgroup in the other order, by way of local memory. */
+const reverseOf = (dtype: DType.DType) => {
+  const [load, store] = isPacked(dtype)
+    ? ["x_load(global_id.x)", "x_store(global_id.x, part[63u - local_index]);"]
+    : ["x[global_id.x]", "x[global_id.x] = part[63u - local_index];"]
+  return GroupKernel.make({
+    name: `reverse_${dtype}`,
+    args: [VectorArg(dtype, "x"), LocalArg(dtype, "part", 64)] as const,
+    workgroupSize: 64,
+    body: {
+      wgsl: `part[local_index] = ${load};
+workgroupBarrier();
+${store}`,
+      opencl: `part[local_index] = x[global_id.x];
+barrier(CLK_LOCAL_MEM_FENCE);
+x[global_id.x] = part[63 - local_index];`,
+      host: (group, given) => {
+        const { part, x } = given as unknown as { readonly part: Uint8Array; readonly x: Uint8Array }
+        group.items(({ globalId, localIndex }) => {
+          part[localIndex] = x[globalId.x]!
+        })
+        group.items(({ globalId, localIndex }) => {
+          x[globalId.x] = part[63 - localIndex]!
+        })
+      }
+    }
+  })
+}
+
+const inGroups = overTypes((dtype) =>
+  Effect.gen(function*() {
+    const { limits } = yield* DeviceContext.useSync((device) => device.info)
+    if (limits.groups === undefined) return
+    const itemSize = DType.byteSize(dtype)
+    const elements = anyElements(new Random(1), dtype, 128)
+    const x = yield* BufferPool.allocate(elements.length)
+    yield* CommandQueue.write(x, elements)
+    yield* CommandQueue.dispatch(reverseOf(dtype), { x }, [128])
+    const expected = Array.from({ length: 128 }, (_, item) => {
+      const from = (item < 64 ? 63 - item : 191 - item) * itemSize
+      return [...elements.subarray(from, from + itemSize)]
+    })
+    Expect.numbers(`${dtype} in workgroups`, yield* CommandQueue.read(x, Uint8Array), expected.flat())
+  }).pipe(Effect.scoped)
+)
+
+const missing = Effect.gen(function*() {
+  const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
+  for (const dtype of DType.all.filter((dtype) => !dtypes.has(dtype))) {
+    const kernel = Kernel.make({ name: "missing", args: [VectorArg(dtype, "x")], body: { wgsl: "", opencl: "" } })
+    const x = yield* BufferPool.allocate(8)
+    const error = yield* Expect.failsWith(dtype, CommandQueue.dispatch(kernel, { x }, 1), "Unsupported")
+    Expect.isTrue(`it names the argument: ${error.message}`, error.message.includes(`${dtype} (argument "x")`))
+  }
+}).pipe(Effect.scoped)
+
+const truths = Effect.gen(function*() {
+  const kernel = Kernel.make({
+    name: "truths",
+    args: [ScalarArg("bool", "a"), ScalarArg("u8", "b"), ScalarArg("bool", "c"), VectorArg("u32", "y")],
+    body: {
+      wgsl: "y[0] = select(0u, 1u, a) + select(0u, 2u, !a && c) + b;",
+      opencl: "y[0] = (a ? 1 : 0) + (!a && c ? 2 : 0) + b;",
+      host: (_from, _to, { a, b, c, y }) => {
+        y[0] = (a === true ? 1 : 0) + (a === false && c === true ? 2 : 0) + b
+      }
+    }
+  })
+  for (const [a, c, sum] of [[false, false, 40], [true, false, 41], [true, true, 41], [false, true, 42]] as const) {
+    const y = yield* BufferPool.allocate(4)
+    yield* CommandQueue.dispatch(kernel, { a, b: 40, c, y }, 1)
+    Expect.numbers(`${a} and ${c}`, yield* CommandQueue.read(y, Uint32Array), [sum])
+  }
+  const y = yield* BufferPool.allocate(4)
+  const wrong = CommandQueue.dispatch(kernel, { a: 1 as never, b: 0, c: true, y }, 1)
+  const { message } = yield* Expect.failsWith("a number for a bool", wrong, "InvalidRequest")
+  Expect.isTrue(message, message.includes(`argument "a" is 1, no bool`))
+}).pipe(Effect.scoped)
+
+export const tests: ReadonlyArray<ConformanceTest> = [
+  test("elements of every type are written beside others by other items", neighbours),
+  test("elements of every type are stored by expressions, at any offset", inExpressions),
+  test("elements of every type pass through local memory of a workgroup", inGroups),
+  test("a type that the device lacks is Unsupported in vectors, with the argument's name", missing),
+  test("truth values are passed by value", truths)
+]
