@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
 import * as PoolStrategy from "../../src/domain/pool/PoolStrategy.ts"
@@ -13,7 +14,10 @@ import * as SizePolicy from "../../src/domain/pool/SizePolicy.ts"
 import { Host } from "../../src/host.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
+import * as ImagePool from "../../src/services/images/ImagePool.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as DeviceMemory from "../../src/services/pool/DeviceMemory.ts"
+import * as StagingPool from "../../src/services/staging/StagingPool.ts"
 import {
   decorated,
   hasStats,
@@ -469,4 +473,20 @@ describe("a limit that is changed", () => {
       const { managedBytes } = yield* pool.stats
       assert.isAtMost(managedBytes, 200)
     }).pipe(Effect.provide(layer({ pool: { maxBytes: 300 } }))))
+})
+
+describe("a strategy that is none", () => {
+  const none = { strategy: { name: "none" } as PoolStrategy.PoolStrategy }
+  const layers: ReadonlyArray<readonly [string, Layer.Layer<never, unknown, Host.Services>]> = [
+    ["BufferPool.layer", BufferPool.layer(none)],
+    ["ImagePool.layer", ImagePool.layer(none)],
+    ["StagingPool.layer", StagingPool.layer(none)],
+    ["DeviceMemory.layer", DeviceMemory.layer(none)]
+  ]
+
+  it.effect.each(layers)("is refused by %s", ([name, layer]) =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(Layer.provide(layer, Host.layer()))))
+      assert.include(String(error), `${name}: strategy an object is no PoolStrategy`)
+    }))
 })

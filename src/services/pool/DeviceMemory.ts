@@ -69,7 +69,7 @@ export const layer = (options: MemoryOptions = {}): Layer.Layer<DeviceMemory, Gp
           device,
           idleClockOf
         ),
-      (settings) => Effect.map(makeMemory(settings), (memory) => serviceOf(memory, settings.label))
+      (settings) => Effect.map(makeMemory(operation, settings), (memory) => serviceOf(memory, settings.label))
     )
   )
 }

@@ -137,12 +137,13 @@ export interface PoolControls<P> extends MemoryControls {
  * @internal
  */
 export const makeMemory = (
+  operation: string,
   settings: MemorySettings
 ): Effect.Effect<PoolRuntime, GpuError, DeviceContext | Scope.Scope> =>
   Effect.gen(function*() {
     const strategy = settings.strategy ?? (yield* DefaultStrategy)
     const device = yield* DeviceContext
-    const core = strategy && coreOf(strategy, device)
+    const core = strategy && coreOf(operation, strategy, device)
     if (isGpuError(core)) return yield* core
     if (strategy?.splits && device.loadParts) yield* device.loadParts
     return yield* makeMemoryWith({ ...settings, strategy }, {
@@ -157,15 +158,16 @@ export const makeMemory = (
 
 /** The core that a strategy makes. Only buffers can be split. */
 const coreOf = (
+  operation: string,
   strategy: PoolStrategy,
   { info, partUnsafe }: DeviceContext["Service"]
 ): PoolParts["core"] | GpuError => {
   const { core, name, splits } = strategy
-  const problem = strategyProblem("BufferPool.layer", "strategy", strategy)
+  const problem = strategyProblem(operation, "strategy", strategy)
   if (problem !== undefined) return problem
   if (splits && partUnsafe === undefined) {
     return unsupported(
-      "BufferPool.layer",
+      operation,
       info.backend,
       `the strategy ${name}`,
       "Leave the strategy out: the buffers of this backend cannot be split."
@@ -275,7 +277,7 @@ export const openAlone = <F extends typeof PoolOptions.fields, Own extends objec
     const given = valid(LayerOptions.read(operation, schema, options))
     const memory = valid(memorySettingsOf(operation, "pool", given, device, idleClockOf))
     return { ...ownOf(given), ...memory, ...leasingSettingsOf(given) }
-  }, (settings) => Effect.flatMap(makeMemory(settings), (memory) => open(memory, settings, undefined)))
+  }, (settings) => Effect.flatMap(makeMemory(operation, settings), (memory) => open(memory, settings, undefined)))
 
 /**
  * Makes a pool's service of its requests: for the pool itself, its budgets and its reservations.
