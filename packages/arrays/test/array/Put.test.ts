@@ -169,6 +169,24 @@ const laws = (gpu: GpuLayer): void => {
         assert.isTrue(c! >= 1 && c! <= 10_000, String(c))
       }))
 
+    it.effect("one of the values at a position that is there many times, where elements share words", () =>
+      Effect.gen(function*() {
+        for (const dtype of ["u8", "u16", "i8", "i16"] as const) {
+          const x = yield* DeviceArray.zeros([4], { dtype })
+          const at = yield* DeviceArray.full([10_000], 2, { dtype: "u32" })
+          const values = yield* DeviceArray.fromHost(
+            Array.from({ length: 10_000 }, (_, k) => k % 2 === 0 ? 0x55 : 0x2a),
+            {
+              dtype
+            }
+          )
+          yield* DeviceArray.put(x, at, values)
+          const [a, b, c, d] = yield* DeviceArray.toHost(x)
+          deepStrictEqual([a, b, d], [0, 0, 0], dtype)
+          assert.isTrue(c === 0x55 || c === 0x2a, `${dtype} ${c}`)
+        }
+      }))
+
     it.effect("nothing to no positions", () =>
       Effect.gen(function*() {
         const x = yield* DeviceArray.fromHost([[1, 2], [3, 4]])

@@ -11,7 +11,7 @@ import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { LocalArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Effect from "effect/Effect"
-import { type ConformanceTest, inGroup } from "../ConformanceTest.ts"
+import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
 import { forSeeds, Random, seeds } from "../Random.ts"
 
@@ -197,6 +197,54 @@ const inGroups = overTypes((dtype) =>
   }).pipe(Effect.scoped)
 )
 
+/** Many items write an element each of a few, 0x55... or 0xaa..., of which no bits may be mixed. */
+const contended = overTypes((dtype) => {
+  if (dtype === "bool" || dtype.startsWith("f")) return Effect.void
+  const bytes = DType.byteSize(dtype)
+  const [one, other] = [0x55, 0xaa].map((byte) => new Uint8Array(bytes).fill(byte))
+  const place = "y_offset + i % 3"
+  const [load, store] = isPacked(dtype)
+    ? ["x_load((i / 3u) % 2u)", (value: string) => `y_store(${place}u, ${value});`] as const
+    : ["x[(i / 3u) % 2u]", (value: string) => `y[${place}u] = ${value};`] as const
+  const kernel = Kernel.make({
+    name: `contended_${dtype}`,
+    args: [VectorArg(dtype, "x", { access: "read" }), VectorArg(dtype, "y", { access: "write", withOffset: true })],
+    body: {
+      wgsl: store(load),
+      opencl: `y[${place}] = x[(i / 3) % 2];`,
+      host: (from: number, to: number, given: Readonly<Record<string, unknown>>) => {
+        const { x, y, y_offset } = given as {
+          readonly x: Uint8Array
+          readonly y: Uint8Array
+          readonly y_offset: number
+        }
+        for (let i = from; i < to; i++) y[y_offset + i % 3] = x[Math.floor(i / 3) % 2]!
+      }
+    }
+  })
+  return Effect.gen(function*() {
+    const x = yield* BufferPool.allocate(2 * bytes)
+    yield* CommandQueue.write(x, Uint8Array.of(...one!, ...other!))
+    const y = yield* BufferPool.allocate(5 * bytes)
+    yield* CommandQueue.fill(y, Uint8Array.of(7))
+    const rounds = yield* scaled(30, 5)
+    for (let round = 0; round < rounds; round++) {
+      yield* CommandQueue.dispatch(kernel, { x, y: { buffer: y, offset: 1 } } as never, 30_000)
+      const found = yield* CommandQueue.read(y, Uint8Array)
+      const what = `${dtype}, round ${round}`
+      const beside = Uint8Array.of(...found.subarray(0, bytes), ...found.subarray(4 * bytes))
+      Expect.numbers(`beside, ${what}`, beside, new Uint8Array(2 * bytes).fill(7))
+      for (const at of [1, 2, 3]) {
+        const element = found.subarray(at * bytes, (at + 1) * bytes)
+        Expect.isTrue(
+          `${what}: [${element.join(", ")}] is one of those stored`,
+          [one!, other!].some((stored) => stored.join() === element.join())
+        )
+      }
+    }
+  }).pipe(Effect.scoped)
+})
+
 const missing = Effect.gen(function*() {
   const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
   for (const dtype of DType.all.filter((dtype) => !dtypes.has(dtype))) {
@@ -233,6 +281,7 @@ const truths = Effect.gen(function*() {
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("elements of every type are written beside others by other items", neighbours),
   test("elements of every type are stored by expressions, at any offset", inExpressions),
+  test("an element that many items write has the value of one", contended),
   test("elements of every type pass through local memory of a workgroup", inGroups),
   test("a type that the device lacks is Unsupported in vectors, with the argument's name", missing),
   test("truth values are passed by value", truths)

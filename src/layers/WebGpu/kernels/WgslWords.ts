@@ -3,7 +3,8 @@
  * functions that load and store elements of it.
  *
  * Different items write elements of one word at the same time, so a written word is atomic, and a store changes the bits of
- * its element alone.
+ * its element alone. It exchanges the whole word: of two stores to one element one would be lost, but if each cleared the bits
+ * and then set some, the element could get the bits of both, which is a value that none has stored.
  *
  * @internal
  */
@@ -60,7 +61,12 @@ const store = (argument: VectorArg): string => {
   const { mask, shift, word } = placeIn(argument)
   return `fn ${name}_store(at__: u32, value__: ${typeNames[dtype]}) {
   let shift__ = ${shift};
-  atomicAnd(&${word}, ~(${mask} << shift__));
-  atomicOr(&${word}, (u32(value__) & ${mask}) << shift__);
+  let bits__ = (u32(value__) & ${mask}) << shift__;
+  var word__ = atomicLoad(&${word});
+  loop {
+    let found__ = atomicCompareExchangeWeak(&${word}, word__, (word__ & ~(${mask} << shift__)) | bits__);
+    if (found__.exchanged) { break; }
+    word__ = found__.old_value;
+  }
 }`
 }

@@ -201,7 +201,7 @@ const bitsOfHalf = (value: number): number => {
 }
 
 /** What the functions call that load and store elements of words: a vector of that name would hide it. */
-const reserved: ReadonlySet<string> = new Set(["atomicAnd", "atomicLoad", "atomicOr"])
+const reserved: ReadonlySet<string> = new Set(["atomicCompareExchangeWeak", "atomicLoad"])
 
 export const wgsl: LanguageWriter = {
   ...itemSubscripts,
