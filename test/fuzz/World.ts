@@ -12,8 +12,10 @@ import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as ImageFormat from "../../src/domain/images/ImageFormat.ts"
 import * as ImageShape from "../../src/domain/images/ImageShape.ts"
 import * as ImageUsage from "../../src/domain/images/ImageUsage.ts"
+import * as GroupKernel from "../../src/domain/kernel/GroupKernel.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
-import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import { LocalArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import * as SourceKernel from "../../src/domain/kernel/SourceKernel.ts"
 import { Faults as HostFaults, Host } from "../../src/layers/Host/Host.ts"
 import * as BufferPools from "../../src/services/backend/several/BufferPools.ts"
 import * as Allocator from "../../src/services/buffers/Allocator.ts"
@@ -36,9 +38,13 @@ import type { Random } from "./Random.ts"
 import { declaring, moduleOf, root } from "./SourceModule.ts"
 import { Thief } from "./Thief.ts"
 
-/** y[i] = x[i] * a, in each language. */
+/**
+ * y[i] = x[i] * a, in each language. All kernels here are itemwise: ranges of three dimensions may have so many items that
+ * an index beyond the buffer, which OpenCL does not check, ends the process.
+ */
 const scale = Kernel.make({
   name: "scale",
+  itemwise: ["x"],
   args: [VectorArg("f32", "x"), ScalarArg("f32", "a")],
   body: {
     wgsl: "x[i] = a * x[i];",
@@ -55,11 +61,52 @@ const add = ElementwiseKernel.make({
   outputs: ({ x }) => ({ y: Expr.add(x, 1) })
 })
 
+/** A kernel that is written for workgroups, with a body for one item of each language. */
+const reverse = GroupKernel.make({
+  name: "reverse",
+  args: [VectorArg("u32", "x"), LocalArg("u32", "part", 8, { atomic: true })],
+  workgroupSize: [4, 2],
+  itemwise: ["x"],
+  body: {
+    wgsl: "atomicStore(&part[local_index], x[global_id.x]); workgroupBarrier(); x[0] = atomicLoad(&part[0]);",
+    opencl: "part[local_index] = 1; barrier(CLK_LOCAL_MEM_FENCE); if (global_id.x == 0) x[0] = part[0];",
+    host: ({ items }, { part, x }) => {
+      items(({ localIndex }) => {
+        part[localIndex] = 1
+      })
+      x[0] = part[0]!
+    }
+  }
+})
+
+/** Sources of the program's own: one whose parameters fit its arguments, and one of which the library must find that they do not. */
+const sourced = (parameters: string) =>
+  SourceKernel.make({
+    name: "sourced",
+    args: [VectorArg("f32", "x"), ScalarArg("u64", "a"), LocalArg("f32", "part", 4)],
+    workgroupSize: [2, 2],
+    itemwise: ["x"],
+    source: {
+      wgsl: "@group(0) @binding(1) var<storage, read_write> x: array<f32>;\n" +
+        "@compute @workgroup_size(2, 2) fn sourced() { x[0] = 1.0; }",
+      opencl: `__kernel void sourced(${parameters}) { }`,
+      host: () => {}
+    }
+  })
+
+const workgroupKernels = [
+  reverse,
+  sourced("__global float *x, ulong a, __local float *part"),
+  sourced("__global float *x, __global float *a, __local float *part"),
+  sourced("ulong x, ulong a, __global float *part")
+]
+
 /** Sources nested so deeply that a recursive compiler would overflow its stack: the library must refuse them. */
 const deep = (name: string, statement: string) =>
   Kernel.make({
     name,
     args: [VectorArg("f32", "x")],
+    itemwise: ["x"],
     body: { wgsl: statement, opencl: statement, host: () => undefined }
   })
 
@@ -153,7 +200,14 @@ export const populate = (scope: Scope.Scope) =>
     yield* staging(world, pool)
     yield* images(world)
     yield* arrays(world)
-    world.put(keys.kernel, scale, add, Kernel.make({ name: "no", args: [], body: {} }), ...deepKernels)
+    world.put(
+      keys.kernel,
+      scale,
+      add,
+      Kernel.make({ name: "no", args: [], body: {} }),
+      ...deepKernels,
+      ...workgroupKernels
+    )
     world.put("packages/arrays/src/kernels/ReductionKernel.ts#ReductionKernel", ...reductions())
     world.put("packages/arrays/src/kernels/ScanKernel.ts#ScanKernel", ...scans())
     world.put(keys.event, yield* CommandQueue.event)

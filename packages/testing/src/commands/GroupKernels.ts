@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type { DType } from "effect-gpu-pool/DType"
 import * as GroupKernel from "effect-gpu-pool/GroupKernel"
 import { LocalArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type * as Workgroup from "effect-gpu-pool/Workgroup"
@@ -86,6 +87,32 @@ export const transpose = GroupKernel.make({
     }
   }
 })
+
+/** Each workgroup of 8 reverses its elements, of any type that languages have without packing, through its memory. */
+export const reverse = (dtype: DType) =>
+  GroupKernel.make({
+    name: `reverse_${dtype}`,
+    args: [VectorArg(dtype, "x"), LocalArg(dtype, "part", 8)],
+    workgroupSize: 8,
+    body: {
+      wgsl: `
+        if (global_id.x < range.x) { part[local_index] = x[global_id.x]; }
+        workgroupBarrier();
+        if (global_id.x < range.x) { x[global_id.x] = part[7u - local_index]; }`,
+      opencl: `
+        if (global_id.x < range.x) part[local_index] = x[global_id.x];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (global_id.x < range.x) x[global_id.x] = part[7 - local_index];`,
+      host: ({ items, range }, { part, x }) => {
+        items(({ globalId, localIndex }) => {
+          if (globalId.x < range.x) part[localIndex] = x[globalId.x]!
+        })
+        items(({ globalId, localIndex }) => {
+          if (globalId.x < range.x) x[globalId.x] = part[7 - localIndex]!
+        })
+      }
+    }
+  })
 
 /** The sum of each workgroup's elements, halving the items that add between barriers in a loop. */
 export const groupSums = GroupKernel.make({

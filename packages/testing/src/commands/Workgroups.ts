@@ -6,6 +6,7 @@
 import { BufferPool, CommandQueue } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import type { GroupLimits } from "effect-gpu-pool/DeviceInfo"
+import * as DType from "effect-gpu-pool/DType"
 import type { Reason } from "effect-gpu-pool/GpuError"
 import * as GroupKernel from "effect-gpu-pool/GroupKernel"
 import * as Kernel from "effect-gpu-pool/Kernel"
@@ -94,6 +95,30 @@ const checkTranspose = (random: Random) =>
     const expected = Uint32Array.from(data, (_, at) => data[at % rows * columns + Math.floor(at / rows)]!)
     Expect.numbers(`the transpose of ${rows} x ${columns}`, yield* CommandQueue.read(y, Uint32Array), expected)
   }))
+
+/** Types that WGSL has as they are in memory, or as pairs of words. */
+const unpacked: ReadonlyArray<DType.DType> = ["f32", "i32", "u32", "f16", "f64", "i64", "u64"]
+
+/** Compares bytes, which are random where every bit pattern is a number, and small numbers of floats otherwise. */
+const checkReverse = (random: Random) =>
+  Effect.gen(function*() {
+    const { dtypes } = yield* DeviceContext.useSync(({ info }) => info)
+    for (const dtype of unpacked.filter((dtype) => dtypes.has(dtype))) {
+      const size = DType.byteSize(dtype)
+      const data = new Uint8Array(16 * size)
+      if (dtype === "f32" || dtype === "f16" || dtype === "f64") {
+        const numbers = DType.viewUnsafe(dtype, data.buffer, 0, 16)
+        for (let at = 0; at < 16; at++) numbers[at] = random.integer(-99, 99)
+      } else data.set(random.bytes(data.length))
+      const x = yield* written(data)
+      yield* CommandQueue.dispatch(Groups.reverse(dtype), { x }, 16)
+      const expected = data.map((_, at) => {
+        const element = Math.floor(at / size)
+        return data[(8 * Math.floor(element / 8) + 7 - element % 8) * size + at % size]!
+      })
+      Expect.numbers(`local memory of ${dtype}`, yield* CommandQueue.read(x, Uint8Array), expected)
+    }
+  })
 
 const checkSums = (random: Random, items: number) =>
   Effect.scoped(Effect.gen(function*() {
@@ -216,6 +241,10 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     "a workgroup shares its memory: transposes of random matrices",
     { heavy: true },
     withGroups(Effect.flatMap(scaled(20, 4), (count) => forSeeds(seeds(count), checkTranspose)))
+  ),
+  inWorkgroups(
+    "a workgroup's memory has elements of every type",
+    withGroups(forSeeds(seeds(1), checkReverse))
   ),
   inWorkgroups(
     "items wait at barriers in loops: sums of workgroups",
