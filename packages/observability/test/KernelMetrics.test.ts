@@ -207,8 +207,47 @@ describeWith(["opencl"], "on OpenCL", () => {
         const { counts, seconds } = yield* told
         deepStrictEqual(counts, { double: 2, square: 3 })
         assert.isAbove(seconds, 0)
+        for (const name of ["gpu_kernel_queued_seconds", "gpu_kernel_submitted_seconds"]) {
+          const waits = Object.fromEntries(
+            (yield* named(name)).map(({ attributes, count }) => [attributes.kernel, count])
+          )
+          deepStrictEqual(waits, counts, name)
+        }
       })
     ))
+
+  it.live("how long dispatches waited is told where the driver's times are in order", () =>
+    Effect.gen(function*() {
+      const start = 5_000_000_000n
+      const waitsWith = (queued: bigint, submit: bigint) =>
+        Effect.gen(function*() {
+          const times = new Map([[0x1280, queued], [0x1281, submit], [0x1282, start], [0x1283, start + 1_000_000_000n]])
+          const watched = yield* watch(() => ({
+            clGetEventProfilingInfo: (_event, what, _bytes, value) => {
+              const time = times.get(what)
+              if (time === undefined || !(value instanceof BigUint64Array)) return -7
+              value[0] = time
+              return 0
+            }
+          }))
+          return yield* timed(
+            OpenCl.layerFrom(watched.api),
+            Effect.gen(function*() {
+              yield* Effect.andThen(dispatches(double, 2), CommandQueue.finish)
+              strictEqual((yield* told).seconds, 2)
+              const found = [
+                ...(yield* named("gpu_kernel_queued_seconds")),
+                ...(yield* named("gpu_kernel_submitted_seconds"))
+              ]
+              return found.map(({ attributes, count, sum }) => [attributes.kernel, count, sum])
+            })
+          )
+        })
+      deepStrictEqual(yield* waitsWith(1_000_000_000n, 1_500_000_000n), [["double", 2, 1], ["double", 2, 7]])
+      deepStrictEqual(yield* waitsWith(start, start), [["double", 2, 0], ["double", 2, 0]])
+      deepStrictEqual(yield* waitsWith(2_000_000_000n, 1_500_000_000n), [])
+      deepStrictEqual(yield* waitsWith(1_000_000_000n, start + 1n), [])
+    }))
 
   it.live("no queue is profiled, and nothing asked, without their layer", () =>
     Effect.gen(function*() {
@@ -227,7 +266,8 @@ describeWith(["opencl"], "on OpenCL", () => {
       strictEqual(watched.count("clGetEventProfilingInfo"), 0)
       yield* timed(layer, Effect.andThen(dispatches(double, 2), CommandQueue.finish))
       deepStrictEqual(properties, [0, CL_QUEUE_PROFILING_ENABLE])
-      strictEqual(watched.count("clGetEventProfilingInfo"), 4)
+      // Queued, submit, start and end.
+      strictEqual(watched.count("clGetEventProfilingInfo"), 8)
       deepStrictEqual(watched.alive(), {})
     }))
 

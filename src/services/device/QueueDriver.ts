@@ -71,9 +71,22 @@ export interface Dispatch {
    * If given, the driver calls it once when the dispatch has run, with the seconds that the device spent on it. A
    * finish that begins after the dispatch waits for that call. The driver does not call it for a dispatch that fails,
    * on a device without timers, or after the device is lost or closed. It does not throw, and calls no function of the
-   * driver.
+   * driver. `waits` is there where the driver knows how long the dispatch waited before.
    */
-  readonly timed?: ((seconds: number) => void) | undefined
+  readonly timed?: ((seconds: number, waits?: DispatchWaits) => void) | undefined
+}
+
+/**
+ * How long a dispatch waited before it ran, in seconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DispatchWaits {
+  /** From when the driver got the command until it gave the command to the device. */
+  readonly queued: number
+  /** From then until the command began to run. */
+  readonly submitted: number
 }
 
 /**

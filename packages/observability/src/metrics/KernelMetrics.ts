@@ -6,13 +6,14 @@
 import { format } from "effect-gpu-pool/DeviceInfo"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { CurrentKernelTimes, type KernelTimes } from "effect-gpu-pool/KernelTimes"
+import type { Dispatch } from "effect-gpu-pool/QueueDriver"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as MetricNames from "./MetricNames.ts"
 import { Once } from "./Once.ts"
-import { Series } from "./Series.ts"
+import { type Described, Series } from "./Series.ts"
 
 /**
  * What the histogram looks like.
@@ -27,7 +28,7 @@ export interface KernelMetricsOptions {
   readonly durationBoundaries?: ReadonlyArray<number> | undefined
 }
 
-type Timed = (seconds: number) => void
+type Timed = NonNullable<Dispatch["timed"]>
 
 /** The histograms of all kernels and devices. Each is registered at its first measurement. */
 class Histograms {
@@ -64,10 +65,24 @@ class Histograms {
 
   /** Registers the series at the first measurement: a device that cannot profile has none. */
   #first(device: string, kernel: string): Timed {
-    let histogram: Timed | undefined
-    return (seconds) => {
-      histogram ??= this.#series.histogram(MetricNames.kernelTime, this.#boundaries, { kernel, device })
-      histogram(seconds)
+    const attributes = { kernel, device }
+    const lazily = (described: Described) => {
+      let histogram: ((seconds: number) => void) | undefined
+      return (seconds: number): void => {
+        histogram ??= this.#series.histogram(described, this.#boundaries, attributes)
+        histogram(seconds)
+      }
+    }
+    const [ran, queued, submitted] = [
+      lazily(MetricNames.kernelTime),
+      lazily(MetricNames.kernelQueuedTime),
+      lazily(MetricNames.kernelSubmittedTime)
+    ]
+    return (seconds, waits) => {
+      ran(seconds)
+      if (waits === undefined) return
+      queued(waits.queued)
+      submitted(waits.submitted)
     }
   }
 }
@@ -80,7 +95,8 @@ const histograms = new Once({
 
 /**
  * Measures how long the device runs each dispatch: the histogram `gpu_kernel_duration_seconds`, with the attributes `kernel`, its name,
- * and `device`. Provide it to the layer of the device; without it dispatches cost nothing more, and no queue is
+ * and `device`. OpenCL's drivers also know how long a dispatch waited: `gpu_kernel_queued_seconds` until the driver gave it to the
+ * device, `gpu_kernel_submitted_seconds` from then until it began. Provide it to the layer of the device; without it dispatches cost nothing more, and no queue is
  * profiled. The series are registered with the metrics of the fiber that builds the layer, and are removed when the layer closes; where
  * it is built several times, when the last of these closes.
  *

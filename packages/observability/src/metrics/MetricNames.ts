@@ -81,3 +81,15 @@ export const kernelTime: Described = {
   unit: "seconds",
   description: "How long the device ran a kernel's dispatches, in seconds."
 }
+
+export const kernelQueuedTime: Described = {
+  name: "gpu_kernel_queued_seconds",
+  unit: "seconds",
+  description: "How long a kernel's dispatches were with the driver before it gave them to the device, in seconds."
+}
+
+export const kernelSubmittedTime: Described = {
+  name: "gpu_kernel_submitted_seconds",
+  unit: "seconds",
+  description: "How long a kernel's dispatches were with the device before they began to run, in seconds."
+}

@@ -10,6 +10,7 @@ import type { DriverObjects } from "../../../domain/device/DriverObjects.ts"
 import type { GpuError } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
 import type { DeviceImage } from "../../../services/device/DeviceImage.ts"
+import type { Dispatch } from "../../../services/device/QueueDriver.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import type { OpenClApi } from "../OpenClApi.ts"
 import * as OpenClCode from "../OpenClCode.ts"
@@ -17,6 +18,8 @@ import { driverError, onDevice } from "../OpenClError.ts"
 
 const CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11d3
 const CL_COMPLETE = 0
+const CL_PROFILING_COMMAND_QUEUED = 0x1280
+const CL_PROFILING_COMMAND_SUBMIT = 0x1281
 const CL_PROFILING_COMMAND_START = 0x1282
 const CL_PROFILING_COMMAND_END = 0x1283
 
@@ -35,9 +38,11 @@ export interface Command {
    * once.
    */
   readonly failed?: ((code: number) => void) | undefined
-  /** Called when it has run, with the seconds that the device spent on it, if the queue is profiled. */
-  readonly timed?: ((seconds: number) => void) | undefined
+  /** Called when it has run, with the seconds that the device spent on it, and those before, if the queue is profiled. */
+  readonly timed?: Dispatch["timed"]
 }
+
+const seconds = (nanoseconds: bigint): number => Number(nanoseconds) / 1e9
 
 /** A command under way, with the event of its end. */
 interface Recorded {
@@ -233,14 +238,18 @@ export class RecordedCommands {
   }
 
   /**
-   * Reports how long a command ran. Queues without profiling have no times, and some drivers return nonsense for
+   * Reports how long a command ran, and how long it waited. Queues without profiling have no times, and some drivers return nonsense for
    * commands that never began.
    */
-  #reportTime(timed: (seconds: number) => void, event: bigint): void {
-    const query = this.#api.clGetEventProfilingInfo
-    const begun = InfoQuery.word(query, event, CL_PROFILING_COMMAND_START)
-    const ended = begun === undefined ? undefined : InfoQuery.word(query, event, CL_PROFILING_COMMAND_END)
-    if (begun !== undefined && ended !== undefined && ended >= begun) timed(Number(ended - begun) / 1e9)
+  #reportTime(timed: NonNullable<Dispatch["timed"]>, event: bigint): void {
+    const at = (what: number) => InfoQuery.word(this.#api.clGetEventProfilingInfo, event, what)
+    const begun = at(CL_PROFILING_COMMAND_START)
+    const ended = begun === undefined ? undefined : at(CL_PROFILING_COMMAND_END)
+    if (begun === undefined || ended === undefined || ended < begun) return
+    const [queued, submitted] = [at(CL_PROFILING_COMMAND_QUEUED), at(CL_PROFILING_COMMAND_SUBMIT)]
+    const isOrdered = queued !== undefined && submitted !== undefined && queued <= submitted && submitted <= begun
+    const waits = isOrdered ? { queued: seconds(submitted - queued), submitted: seconds(begun - submitted) } : undefined
+    timed(seconds(ended - begun), waits)
   }
 
   #failed(command: Command, code: number): void {
