@@ -16,13 +16,21 @@ import * as Model from "./ArrayModel.ts"
 
 type Type = "f32" | "i32" | "u32" | "f16" | "f64"
 
-/** Few different elements, of which sums and products are exact. */
+/** Few different elements, of which sums are exact, and products of integers. */
 const elements: { readonly [T in Type]: ReadonlyArray<number> } = {
   f32: [-2, -1, 0.5, 0, 1, 2, NaN],
   f16: [-2, -1, 0.5, 0, 1, 2],
   f64: [-2, -1, 0.5, 0, 1, 2, -Infinity],
   i32: [-3, -1, 0, 1, 2, 2147483647],
   u32: [0, 1, 2, 3, 4294967295]
+}
+
+/** Elements whose products are exact in any order: those of others overflow or vanish in one order, and not in another. */
+const factors: typeof elements = {
+  ...elements,
+  f32: [-1, 0, 1, NaN],
+  f16: [-1, 0, 1],
+  f64: [-1, 0, 1, -Infinity]
 }
 
 /** The number that an element of the type has. */
@@ -96,14 +104,11 @@ type Case = typeof cases extends fc.Arbitrary<infer A> ? A : never
 
 const types: ReadonlyArray<Type> = ["f32", "i32", "u32", "f16", "f64"]
 
-const holds = ({ picks, shape, strided, turned, ...given }: Case) =>
+/** An array with some of these elements, and the same as a model. */
+const laidOut = ({ picks, shape, strided, turned }: Case, dtype: Type, some: ReadonlyArray<number>) =>
   Effect.gen(function*() {
-    const { info } = yield* CommandQueue.CommandQueue
-    const available = types.filter((dtype) => info.dtypes.has(dtype))
-    const dtype = available[given.type % available.length]!
-    const axis = given.axis % shape.length
     let at = 0
-    const next = () => elements[dtype][picks[at++ % picks.length]! % elements[dtype].length]!
+    const next = () => some[picks[at++ % picks.length]! % some.length]!
     let model = Model.build(strided ? shape.map((length) => 2 * length) : shape, next)
     let array: DeviceArray.DeviceArray = yield* upload(dtype, model)
     if (strided) {
@@ -115,7 +120,20 @@ const holds = ({ picks, shape, strided, turned, ...given }: Case) =>
       array = yield* DeviceArray.transpose(array)
       model = Model.transpose(model, shape.map((_, of) => shape.length - 1 - of))
     }
+    return { array, model }
+  })
+
+const holds = (given: Case) =>
+  Effect.gen(function*() {
+    const { info } = yield* CommandQueue.CommandQueue
+    const available = types.filter((dtype) => info.dtypes.has(dtype))
+    const dtype = available[given.type % available.length]!
+    const { shape } = given
+    const axis = given.axis % shape.length
+    const terms = yield* laidOut(given, dtype, elements[dtype])
+    const multiplied = yield* laidOut(given, dtype, factors[dtype])
     for (const name of names) {
+      const { array, model } = name === "cumprod" ? multiplied : terms
       const along = yield* operations[name](array, { axis: axis - shape.length })
       yield* agree(dtype, along, accumulated(name, dtype, model, axis), `${name} along ${axis}`)
       const all = yield* operations[name](array)
