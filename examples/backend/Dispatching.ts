@@ -1,6 +1,6 @@
 /** A dispatch in parts: ranges of items, some for each thread. */
 import type { KernelArgument } from "effect-gpu-pool"
-import type { QueueDriver } from "effect-gpu-pool/backend"
+import { type QueueDriver, ValueType } from "effect-gpu-pool/backend"
 import type { Task, Vector } from "./Task.ts"
 import type { WorkersBuffer } from "./WorkersBuffer.ts"
 import type { WorkersKernel } from "./WorkersKernel.ts"
@@ -38,7 +38,9 @@ const argumentsOf = (
     if (argument._tag !== "VectorArg") continue
     const { buffer, offset, size } = bindings.next().value!
     const { memory, origin } = buffer as WorkersBuffer
-    vectors[name] = { element: argument.dtype, memory, offset: origin, bytes: size }
+    const itemSize = ValueType.elementBytes(argument.dtype)
+    const { element } = ValueType.partsOf(argument.dtype)
+    vectors[name] = { element, memory, offset: origin, bytes: size - size % itemSize }
     if (argument.withOffset) values[`${name}_offset`] = offset
   }
   return { vectors, values }

@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import { type DType, f16round } from "./DType.ts"
+import { byteSize, type DType, f16round } from "./DType.ts"
 
 /**
  * Integers of 8 and 16 bits. WGSL has none: a body in it sees an `i32` or a `u32` of the same value.
@@ -54,7 +54,25 @@ export type ShortVector<N extends NumberType = NumberType, L extends VectorLengt
  * @category models
  * @since 0.1.0
  */
-export type ValueType = DType | ShortVector
+export type ValueType = VectorElement
+
+/**
+ * What a vector of a kernel can have as its elements: numbers, truth values, or short vectors of numbers.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type VectorElement = DType | ShortVector
+
+/**
+ * The type of the numbers of an element: that of a short vector's, or its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type NumberIn<E extends VectorElement> = E extends `vec${number}<${infer N extends NumberType}>` ? N
+  : E extends DType ? E
+  : never
 
 /**
  * A number in JavaScript: a bigint for 64-bit integers.
@@ -196,6 +214,25 @@ export const widened = <N extends NumberType>(type: N): Widened<N> => numbers[ty
  * @since 0.1.0
  */
 export const numberBytes = (type: NumberType): number => numbers[type].bytes
+
+/**
+ * Bytes from one element of a vector to the next. A short vector of three numbers takes the bytes of four.
+ *
+ * **Example** (Room for directions)
+ *
+ * ```ts
+ * import { ValueType } from "effect-gpu-pool/backend"
+ *
+ * 100 * ValueType.elementBytes("vec3<f32>") // => 1600
+ * ```
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const elementBytes = (type: VectorElement): number => {
+  const { element, length } = partsOf(type)
+  return byteSize(element) * (length === 3 ? 4 : length)
+}
 
 /**
  * The least and the most number of an integer type: bigints for 64 bits.

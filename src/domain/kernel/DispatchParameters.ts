@@ -3,8 +3,7 @@
  *
  * @internal
  */
-import * as DType from "../data/DType.ts"
-import type { HeldValue, ValueType } from "../data/ValueType.ts"
+import { elementBytes, type HeldValue, type ValueType } from "../data/ValueType.ts"
 import type { Kernel } from "./Kernel.ts"
 import type { ImageArg, LocalArg, SamplerArg, ScalarArg, VectorArg } from "./KernelArgument.ts"
 import type { Extents } from "./Workgroup.ts"
@@ -88,7 +87,7 @@ export const numberOf = (parameter: NumberParameter, { count, range, scalars, ve
     case "scalar":
       return scalars[parameter.index]!
     case "length":
-      return Math.floor(vectors[parameter.index]!.size / DType.byteSize(parameter.argument.dtype))
+      return Math.floor(vectors[parameter.index]!.size / elementBytes(parameter.argument.dtype))
     case "offset":
       return vectors[parameter.index]!.offset
   }

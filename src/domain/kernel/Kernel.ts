@@ -29,14 +29,16 @@ export type { KernelBody, KernelSource } from "../language/LanguageWriter.ts"
  */
 export type HostArguments<Args extends ReadonlyArray<KernelArgument>> =
   & {
-    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer D> | LocalArg<string, infer D>
-      ? TypedArrayOf[D]
+    readonly [A in Args[number] as A["name"]]: A extends VectorArg<string, infer E> ?
+      TypedArrayOf[ValueType.NumberIn<E>]
+      : A extends LocalArg<string, infer D> ? TypedArrayOf[D]
       : A extends ImageArg<string, infer Use> ? Use extends "read" ? ReadableImage : WritableImage
       : A extends ScalarArg<string, infer V> ? ValueType.HostValueOf<V>
       : Sampler
   }
   & {
-    readonly [A in Args[number] as A extends VectorArg<infer N, DType, true> ? `${N}_offset` : never]: number
+    readonly [A in Args[number] as A extends VectorArg<infer N, ValueType.VectorElement, true> ? `${N}_offset` : never]:
+      number
   }
 
 /**
@@ -325,7 +327,7 @@ const namesOf = (argument: KernelArgument): ReadonlyArray<string> =>
       `${argument.name}_length`,
       ...(argument.withOffset ? [`${argument.name}_offset`] : []),
       // The functions of a vector in WGSL whose elements share words.
-      ...(byteSize(argument.dtype) < 4 && argument.dtype !== "f16"
+      ...(byteSize(argument.dtype as DType) < 4 && argument.dtype !== "f16"
         ? [`${argument.name}_load`, `${argument.name}_store`]
         : [])
     ]

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import type { DType } from "../data/DType.ts"
-import type { ValueType } from "../data/ValueType.ts"
+import type { ValueType, VectorElement } from "../data/ValueType.ts"
 import * as ImageChannel from "../images/ImageChannel.ts"
 import type * as Format from "../images/ImageFormat.ts"
 import type { ImageKind } from "../images/ImageShape.ts"
@@ -22,6 +22,7 @@ export type {
   SmallInteger,
   ValueOf,
   ValueType,
+  VectorElement,
   VectorLength,
   Widened
 } from "../data/ValueType.ts"
@@ -39,12 +40,16 @@ export type Access = "read" | "write" | "readwrite"
  * elements (a host body's typed array has a `length`), and with
  * `withOffset` the first element of the view is at `<name>_offset`.
  *
+ * Elements may be short vectors, in kernels whose bodies are written by hand: `array<vec4<f32>>` in WGSL, `float4*` in
+ * OpenCL C, and in a host body the typed array of their numbers, in which element `k` begins at `k` times its length.
+ * Those of three numbers begin 4 numbers apart everywhere. Offsets and lengths count elements.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface VectorArg<
   Name extends string = string,
-  D extends DType = DType,
+  D extends VectorElement = VectorElement,
   Offset extends boolean = boolean,
   A extends Access = Access
 > {
@@ -131,7 +136,7 @@ export interface LocalArg<Name extends string = string, D extends DType = DType>
  * @category models
  * @since 0.1.0
  */
-export type NumericArgument = VectorArg | ScalarArg<string, DType>
+export type NumericArgument = VectorArg<string, DType> | ScalarArg<string, DType>
 
 /**
  * Any argument of a kernel.
@@ -161,21 +166,23 @@ export interface VectorOptions {
 }
 
 /**
- * Declares a buffer argument; without options kernels may read and write it, and it has no offset.
+ * Declares a buffer argument; without options kernels may read and write it, and it has no offset. Its elements are
+ * numbers, truth values or short vectors. WebGPU has short vectors of 2, 3 and 4 numbers of 32 bits or f16, all others are
+ * Unsupported there.
  *
- * **Example** (An input and an output)
+ * **Example** (Numbers in, short vectors out)
  *
  * ```ts
  * import { KernelArgument } from "effect-gpu-pool"
  *
- * const x = KernelArgument.VectorArg("f32", "x", { access: "read" })
- * const y = KernelArgument.VectorArg("f32", "y", { access: "write" })
+ * const heights = KernelArgument.VectorArg("f32", "heights", { access: "read" })
+ * const normals = KernelArgument.VectorArg("vec3<f32>", "normals", { access: "write" })
  * ```
  *
  * @category constructors
  * @since 0.1.0
  */
-export const VectorArg = <D extends DType, Name extends string, const Options extends VectorOptions = {}>(
+export const VectorArg = <D extends VectorElement, Name extends string, const Options extends VectorOptions = {}>(
   dtype: D,
   name: Name,
   options?: Options

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as DType from "../../domain/data/DType.ts"
+import { elementBytes, partsOf } from "../../domain/data/ValueType.ts"
 import { numberOf, parametersOf } from "../../domain/kernel/DispatchParameters.ts"
 import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { HostGroup } from "../../domain/kernel/Workgroup.ts"
@@ -51,7 +52,7 @@ export class HostKernel extends CompiledKernel {
 }
 
 /**
- * The argument object of a body: whole elements of each vector's requested size, first elements of those with an
+ * The argument object of a body: the numbers of whole elements of each vector's requested size, first elements of those with an
  * offset, scalars, which are rounded already, images, samplers, and local memory. `bufferOf` gives the buffers of the vectors and then
  * those of the images.
  */
@@ -78,7 +79,9 @@ export const bodyArguments = (
       case "length": {
         const { base, memory } = bufferOf(index)
         const length = numberOf(parameter, dispatch) as number
-        result[name] = DType.viewUnsafe(parameter.argument.dtype, memory, base, length)
+        const { dtype } = parameter.argument
+        const { element } = partsOf(dtype)
+        result[name] = DType.viewUnsafe(element, memory, base, length * elementBytes(dtype) / DType.byteSize(element))
         break
       }
       case "offset":

@@ -6,7 +6,7 @@
 import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { formatted, withArticle } from "../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import * as DType from "../../domain/data/DType.ts"
+import type * as DType from "../../domain/data/DType.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -193,10 +193,10 @@ const bindVector = (
  * offset.
  */
 const originProblem = ({ dtype, name }: VectorArg, { origin }: DeviceBuffer): GpuError | undefined =>
-  origin % DType.byteSize(dtype) === 0 ? undefined : invalidRequest(
+  origin % ValueType.elementBytes(dtype) === 0 ? undefined : invalidRequest(
     operation,
     `argument "${name}" is a sub-region from byte ${origin} on, where no ${dtype} can begin`,
-    `Begin the sub-region at a multiple of ${DType.byteSize(dtype)} bytes.`
+    `Begin the sub-region at a multiple of ${ValueType.elementBytes(dtype)} bytes.`
   )
 
 const accessProblem = (argument: VectorArg, buffer: BufferLike.BufferLike): GpuError | undefined => {
@@ -219,7 +219,7 @@ const sizeProblem = (
   count: number,
   info: DeviceInfo
 ): GpuError | undefined => {
-  const itemSize = DType.byteSize(argument.dtype)
+  const itemSize = ValueType.elementBytes(argument.dtype)
   // For 0 items nothing runs and nothing is bound, so any buffer is allowed.
   if (count > 0 && buffer.size < itemSize) {
     return invalidRequest(
@@ -300,7 +300,7 @@ const itemsProblem = (
   for (const index of shape.itemwise) {
     const { offset, size } = vectors[index]!
     const { dtype, name } = shape.vectors[index]!
-    const elements = Math.floor(size / DType.byteSize(dtype))
+    const elements = Math.floor(size / ValueType.elementBytes(dtype))
     if (offset + count <= elements) continue
     return invalidRequest(
       operation,

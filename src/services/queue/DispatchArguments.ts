@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as DType from "../../domain/data/DType.ts"
 import type * as ValueType from "../../domain/data/ValueType.ts"
 import type { ImageArg, KernelArgument, LocalArg, ScalarArg, VectorArg } from "../../domain/kernel/KernelArgument.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
@@ -64,7 +63,7 @@ export type ArgumentValue =
 export type DispatchArguments<Args extends ReadonlyArray<KernelArgument>> = {
   readonly [A in Exclude<Args[number], LocalArg> as A["name"]]: A extends ScalarArg<string, infer V> ?
     ValueType.ValueOf<V>
-    : A extends VectorArg<string, DType.DType, true> ? BufferLike.BufferLike | OffsetBuffer
+    : A extends VectorArg<string, ValueType.VectorElement, true> ? BufferLike.BufferLike | OffsetBuffer
     : A extends VectorArg ? BufferLike.BufferLike
     : A extends ImageArg ? ImageLike
     : DeviceSampler

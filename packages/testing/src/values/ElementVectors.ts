@@ -9,7 +9,8 @@ import * as Expr from "@effect-gpu-pool/arrays/Expr"
 import { BufferPool, CommandQueue, DType, GroupKernel, SubRegion } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import * as Kernel from "effect-gpu-pool/Kernel"
-import { LocalArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { LocalArg, type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { elementBytes, type VectorLength } from "effect-gpu-pool/ValueType"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
 import * as Expect from "../Expect.ts"
@@ -278,11 +279,124 @@ const truths = Effect.gen(function*() {
   Expect.isTrue(message, message.includes(`argument "a" is 1, no bool`))
 }).pipe(Effect.scoped)
 
+/** Each lane of each vector, doubled, into a vector of as many lanes. */
+const doubleOf = (element: "f32" | "i32" | "u32" | "f16" | "u8" | "i64" | "f64", length: VectorLength) => {
+  const dtype = `vec${length}<${element}>` as const
+  const stride = length === 3 ? 4 : length
+  return {
+    dtype,
+    stride,
+    kernel: Kernel.make({
+      name: `double_${element}_${length}`,
+      args: [
+        VectorArg(dtype, "x", { access: "read", withOffset: true }),
+        VectorArg(dtype, "y"),
+        VectorArg("u32", "facts", { access: "write" })
+      ],
+      body: {
+        wgsl: "y[i] = x[x_offset + i] + x[x_offset + i]; if (i == 0u) { facts[0] = x_length; facts[1] = y_length; }",
+        opencl: "y[i] = x[x_offset + i] + x[x_offset + i]; if (i == 0) { facts[0] = x_length; facts[1] = y_length; }",
+        host: Kernel.hostFunction(
+          { length, stride },
+          ({ length, stride }) => (from: number, to: number, given: Readonly<Record<string, unknown>>) => {
+            const { facts, x, y } = given as Readonly<Record<"facts" | "x" | "y", Uint32Array>>
+            const offset = given["x_offset"] as number
+            for (let i = from; i < to; i++) {
+              for (let lane = 0; lane < length; lane++) {
+                const value = x[(offset + i) * stride + lane]!
+                y[i * stride + lane] = value + value
+              }
+            }
+            facts[0] = x.length / stride
+            facts[1] = y.length / stride
+          }
+        )
+      }
+    })
+  }
+}
+
+const doubled = Effect.fnUntraced(function*(
+  element: Parameters<typeof doubleOf>[0],
+  length: VectorLength
+) {
+  const { dtype, kernel, stride } = doubleOf(element, length)
+  const itemSize = stride * DType.byteSize(element)
+  Expect.equal(`bytes of ${dtype}`, elementBytes(dtype), itemSize)
+  const asElement = (value: number) => element === "i64" ? BigInt(value) : value
+  const [offset, count] = [2, 7]
+  const input = DType.viewUnsafe<DType.DType>(
+    element,
+    new ArrayBuffer((offset + count) * itemSize),
+    0,
+    (offset + count) * stride
+  )
+  for (let at = 0; at < input.length; at++) input[at] = asElement(at % 60 + 1)
+  const expected = DType.viewUnsafe<DType.DType>(element, new ArrayBuffer(count * itemSize), 0, count * stride)
+  for (let at = 0; at < expected.length; at++) {
+    if (at % stride < length) expected[at] = asElement(2 * Number(input[at + offset * stride]!))
+  }
+  // Some bytes more than whole vectors do not count.
+  const x = yield* BufferPool.allocate(input.byteLength + (itemSize > 4 ? 4 : 0))
+  const y = yield* BufferPool.allocate(expected.byteLength)
+  const facts = yield* BufferPool.allocate(8)
+  yield* CommandQueue.write(x, input as Uint8Array<ArrayBuffer>)
+  yield* CommandQueue.fill(y, 0)
+  yield* CommandQueue.dispatch(kernel, { x: { buffer: x, offset }, y, facts }, count)
+  const bytes = yield* CommandQueue.read(y, Uint8Array)
+  const found = DType.viewUnsafe<DType.DType>(element, bytes.slice().buffer, 0, expected.length)
+  // What is between vectors of three is nobody's.
+  const lanes = (numbers: ArrayLike<number | bigint>) =>
+    Array.from(numbers, Number).filter((_, at) => at % stride < length)
+  Expect.same(`twice ${dtype}`, lanes(found), lanes(expected))
+  Expect.numbers(`lengths of ${dtype}`, yield* CommandQueue.read(facts, Uint32Array), [offset + count, count])
+}, Effect.scoped)
+
+const shortVectors = Effect.gen(function*() {
+  const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
+  for (const element of ["f32", "i32", "u32", "f16"] as const) {
+    if (!dtypes.has(element)) continue
+    for (const length of [2, 3, 4] as const) yield* doubled(element, length)
+  }
+})
+
+/** What only some languages have is right there, and refused elsewhere, with the reason. */
+const otherVectors = Effect.gen(function*() {
+  const { dtypes } = yield* DeviceContext.useSync((device) => device.info)
+  for (const [element, length] of [["f32", 8], ["u32", 16], ["u8", 4], ["u8", 16], ["i64", 2], ["f64", 3]] as const) {
+    if (!dtypes.has(element)) continue
+    yield* Effect.matchEffect(doubled(element, length), {
+      onSuccess: () => Effect.void,
+      onFailure: (error) =>
+        Effect.sync(() => {
+          const { message } = Expect.reasonOf(`vec${length}<${element}>`, error, "Unsupported")
+          const named = `vec${length}<${element}> (argument "x")`
+          Expect.isTrue(`it names the argument and its type: ${message}`, message.includes(named))
+        })
+    })
+  }
+})
+
+const vectorsInExpressions = Effect.gen(function*() {
+  const x = yield* BufferPool.allocate(64)
+  const wide = VectorArg("vec4<f32>", "x") as unknown as NumericArgument
+  const kernel = ElementwiseKernel.make({ name: "wide", args: [wide], outputs: () => ({}) })
+  const { message } = yield* Expect.failsWith(
+    "vec4",
+    CommandQueue.dispatch(kernel, { x } as never, 1),
+    "InvalidRequest"
+  )
+  Expect.isTrue(message, message.includes(`"x" is a vector of vec4<f32>`))
+}).pipe(Effect.scoped)
+
 export const tests: ReadonlyArray<ConformanceTest> = [
   test("elements of every type are written beside others by other items", neighbours),
   test("elements of every type are stored by expressions, at any offset", inExpressions),
   test("an element that many items write has the value of one", contended),
   test("elements of every type pass through local memory of a workgroup", inGroups),
   test("a type that the device lacks is Unsupported in vectors, with the argument's name", missing),
+  test("short vectors of two, three and four numbers are elements", shortVectors),
+  test("other short vectors are elements, or Unsupported with the argument's name", otherVectors),
+  test("short vectors are no elements of expressions", vectorsInExpressions),
   test("truth values are passed by value", truths)
 ]

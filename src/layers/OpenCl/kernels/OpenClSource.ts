@@ -26,6 +26,12 @@ export const types: { readonly [D in DType]: string } = {
   bool: "uchar"
 }
 
+/** The type of a vector's elements: of three numbers too, which OpenCL C keeps 4 numbers apart. */
+export const elementType = (type: ValueType.VectorElement): string => {
+  const { element, length } = ValueType.partsOf(type)
+  return `${types[element]}${length === 1 ? "" : length}`
+}
+
 /**
  * The name of the function in the source. OpenCL C has hundreds of built-in functions, `distance` and `max` among them,
  * that a kernel's own name could clash with; no argument can have a name with two underscores.
@@ -103,7 +109,7 @@ const parameters = (argument: KernelArgument, rowsForBuffers: boolean): Readonly
   if (argument._tag === "ScalarArg") {
     return [`const ${scalarType(argument)} ${isNarrowed(argument) ? wideName(argument) : argument.name}`]
   }
-  const type = types[argument.dtype]
+  const type = elementType(argument.dtype)
   return [
     `__global ${argument.access === "read" ? "const " : ""}${type} *${argument.name}`,
     `const uint ${argument.name}_length`,

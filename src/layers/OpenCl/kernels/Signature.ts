@@ -110,11 +110,11 @@ const wantedOf = (argument: KernelArgument, isPocl: boolean): Wanted => {
           fits: (declared) =>
             isPointer(declared) &&
             (declared.address === addresses.constant || (declared.address === addresses.global && isConst(declared))),
-          text: `__global const ${OpenClSource.types[argument.dtype]} *${name}`
+          text: `__global const ${OpenClSource.elementType(argument.dtype)} *${name}`
         }
         : {
           fits: (declared) => isPointer(declared) && declared.address === addresses.global,
-          text: `__global ${OpenClSource.types[argument.dtype]} *${name}`
+          text: `__global ${OpenClSource.elementType(argument.dtype)} *${name}`
         }
     }
     case "LocalArg":

@@ -24,7 +24,8 @@ import {
   isNumeric,
   type KernelArgument,
   type LocalArg,
-  type ScalarArg
+  type ScalarArg,
+  type VectorArg
 } from "../../../domain/kernel/KernelArgument.ts"
 import { extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { functionsCalled } from "../../../domain/language/FunctionTable.ts"
@@ -76,7 +77,7 @@ const blockAlignment = 16
 
 /**
  * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
- * support; Unsupported when it has scalars of types that WGSL has not.
+ * support; Unsupported when it has arguments of types that WGSL has not.
  */
 export const generate = (kernel: Kernel, { body, preamble }: KernelSource): WgslSource | GpuError => {
   const unsupported = valueProblem(kernel)
@@ -128,13 +129,23 @@ const usesHalf = ({ args, dtypes }: Kernel): boolean =>
 
 const valueProblem = ({ args, name }: Kernel): GpuError | undefined => {
   for (const argument of args) {
-    if (argument._tag !== "ScalarArg") continue
-    const hint = missingHint(argument.dtype)
+    if (argument._tag !== "ScalarArg" && argument._tag !== "VectorArg") continue
+    const hint = argument._tag === "ScalarArg" ? missingHint(argument.dtype) : missingElement(argument)
     if (hint === undefined) continue
     const feature = `${argument.dtype} (argument "${argument.name}")`
     return unsupported(`KernelCache.get, kernel "${name}"`, "webgpu", feature, hint)
   }
   return undefined
+}
+
+/** What to do without elements that WGSL has not. */
+const missingElement = ({ dtype, name }: VectorArg): string | undefined => {
+  const { element, length } = ValueType.partsOf(dtype)
+  const flat = `declare it with elements of ${element}, ${length === 3 ? 4 : length} for each vector`
+  if (length === 1) return undefined
+  if (packedBits(element) !== 0) return `WGSL has no vectors of ${element}: ${flat}, which ${name}_load reads.`
+  if (isLong(element)) return `WGSL has no vectors of 64-bit integers: ${flat}.`
+  return length > 4 ? `WGSL has vectors of 2, 3 and 4 only: declare it with elements of vec4<${element}>.` : undefined
 }
 
 /** What to do without a type that WGSL has not. */
@@ -149,13 +160,19 @@ const declaration = (argument: Binding): string => {
   switch (argument._tag) {
     case "VectorArg":
       return `var<storage, ${argument.access === "read" ? "read" : "read_write"}> ${argument.name}: array<${
-        packedBits(argument.dtype) === 0 ? elementOf(argument) : wordOf(argument)
+        typeOfElement(argument)
       }>;`
     case "ImageArg":
       return `var ${argument.name}: ${textureType(argument)};`
     case "SamplerArg":
       return `var ${argument.name}: sampler;`
   }
+}
+
+const typeOfElement = ({ access, atomic, dtype }: VectorArg): string => {
+  const { element, length } = ValueType.partsOf(dtype)
+  if (length > 1) return `vec${length}<${element}>`
+  return packedBits(element) === 0 ? elementOf({ atomic, dtype: element }) : wordOf({ access })
 }
 
 /**

@@ -8,22 +8,28 @@
  *
  * @internal
  */
+import { type DType, isDType } from "../../../domain/data/DType.ts"
 import type { KernelArgument, VectorArg } from "../../../domain/kernel/KernelArgument.ts"
 import { packedBits, typeNames } from "../language/WgslTypes.ts"
 
 /** The type of the words. */
-export const wordOf = ({ access }: VectorArg): string => access === "read" ? "u32" : "atomic<u32>"
+export const wordOf = ({ access }: Pick<VectorArg, "access">): string => access === "read" ? "u32" : "atomic<u32>"
 
 /** The functions for those of some arguments that are such vectors. */
 export const wordFunctions = (args: ReadonlyArray<KernelArgument>): ReadonlyArray<string> =>
   args.flatMap((argument) =>
-    argument._tag !== "VectorArg" || packedBits(argument.dtype) === 0
+    !isPacked(argument)
       ? []
       : [
         ...(argument.access === "write" ? [] : [load(argument)]),
         ...(argument.access === "read" ? [] : [store(argument)])
       ]
   )
+
+type Packed = VectorArg<string, DType>
+
+const isPacked = (argument: KernelArgument): argument is Packed =>
+  argument._tag === "VectorArg" && isDType(argument.dtype) && packedBits(argument.dtype) !== 0
 
 interface Place {
   readonly bits: number
@@ -33,7 +39,7 @@ interface Place {
   readonly mask: string
 }
 
-const placeIn = ({ dtype, name }: VectorArg): Place => {
+const placeIn = ({ dtype, name }: Packed): Place => {
   const bits = packedBits(dtype)
   return bits === 8
     ? { bits, word: `${name}[at__ >> 2u]`, shift: "(at__ & 3u) << 3u", mask: "0xffu" }
@@ -41,7 +47,7 @@ const placeIn = ({ dtype, name }: VectorArg): Place => {
 }
 
 /** Shifted up to the end of the word and down again, an element has its sign in all bits above. */
-const load = (argument: VectorArg): string => {
+const load = (argument: Packed): string => {
   const { access, dtype, name } = argument
   const { bits, mask, shift, word } = placeIn(argument)
   const element = dtype === "bool"
@@ -56,7 +62,7 @@ const load = (argument: VectorArg): string => {
 }`
 }
 
-const store = (argument: VectorArg): string => {
+const store = (argument: Packed): string => {
   const { dtype, name } = argument
   const { mask, shift, word } = placeIn(argument)
   return `fn ${name}_store(at__: u32, value__: ${typeNames[dtype]}) {

@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import type { DType } from "effect-gpu-pool/DType"
+import { type DType, isDType } from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
@@ -31,6 +31,8 @@ export const declarationProblem = (
   name: string,
   args: ReadonlyArray<NumericArgument>
 ): GpuError | undefined => {
+  const wide = args.find(({ dtype }) => !isDType(dtype))
+  if (wide !== undefined) return noNumbers(operation, wide)
   const { problem } = Kernel.make({ name, args, body: {} })
   const argument = args.find((candidate) => taken.has(candidate.name))
   return problem !== undefined || argument === undefined ? problem : invalidRequest(
@@ -40,6 +42,15 @@ export const declarationProblem = (
       "every backend."
   )
 }
+
+const noNumbers = (operation: string, { _tag, dtype, name }: NumericArgument): GpuError =>
+  invalidRequest(
+    operation,
+    `the argument "${name}" is ${_tag === "VectorArg" ? "a vector of" : "of"} ${
+      String(dtype)
+    }, and expressions are of numbers`,
+    "Declare it with elements of its numbers, of which a short vector has several, or write the bodies by hand with Kernel.make."
+  )
 
 /** An argument as an expression: a scalar's value, or a vector's element at the position that an item has reached. */
 export const inputOf = (argument: NumericArgument): Expr<DType> => {

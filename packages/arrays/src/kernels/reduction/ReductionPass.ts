@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
 import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
@@ -67,14 +68,14 @@ export const generateFurther = (options: Omit<PassOptions, "args" | "map">): Red
 }
 
 /** The argument of a kernel that takes states: the values of one component. */
-export const stateArg = ({ dtype }: Component, index: number): VectorArg =>
+export const stateArg = ({ dtype }: Component, index: number): VectorArg<string, DType> =>
   VectorArg(dtype, stateArgName(index), { access: "read" })
 
 export const stateArgName = (component: number): string => `from${component}`
 
 interface Body {
   readonly walk: Walk.Walk
-  readonly outputs: ReadonlyArray<VectorArg>
+  readonly outputs: ReadonlyArray<VectorArg<string, DType>>
   readonly neutral: StateExprs
   /** The state after an element, made of the state before it. */
   readonly next: StateExprs
