@@ -29,7 +29,10 @@ export interface ImageLimits {
 export interface GroupLimits {
   /** The most items of a workgroup in each dimension. Together they are at most `maxWorkgroupSize`. */
   readonly maxWorkgroupExtents: Extents
-  /** The most workgroups of one dispatch, in each dimension. */
+  /**
+   * The most workgroups of one dispatch, in each dimension. A `GroupKernel` over a range of one dimension may have more:
+   * drivers lay these out in several.
+   */
   readonly maxWorkgroups: number
   /** Bytes of local memory that one workgroup can have. */
   readonly maxLocalBytes: number

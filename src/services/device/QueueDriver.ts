@@ -64,7 +64,8 @@ export interface Dispatch {
   readonly count: number
   /**
    * The items of each dimension, where the kernel is written for workgroups (has a `form`). The driver rounds each up to
-   * whole workgroups, of which there are at most the device's `limits.groups.maxWorkgroups`.
+   * whole workgroups, of which there are at most the device's `limits.groups.maxWorkgroups`; more only in one dimension, for
+   * a kernel of the form `"groups"`.
    */
   readonly range?: Range | undefined
   /**

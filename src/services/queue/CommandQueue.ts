@@ -461,8 +461,8 @@ export const fill: {
  *
  * `items` is their number, or their number in each dimension, as `[columns, rows]`. A kernel that is written for
  * workgroups (`GroupKernel`) gets the range, rounded up to whole workgroups; a kernel of single items runs as many as
- * the dimensions have together, and sees one index. More workgroups in a dimension than the device's
- * `limits.groups.maxWorkgroups` are LimitExceeded.
+ * the dimensions have together, and sees one index. More workgroups in a dimension of
+ * several than the device's `limits.groups.maxWorkgroups` are LimitExceeded.
  *
  * **Example** (Doubling a vector)
  *

@@ -33,7 +33,7 @@ export const rangeOf = (kernel: Kernel, given: Workgroup.Range, info: DeviceInfo
   const range = Workgroup.extentsOf(given)
   const count = Workgroup.itemsOf(range)
   if (kernel.form === undefined) return countProblem(count) ?? { count, range: undefined }
-  return groupsProblem(range, Workgroup.extentsOf(kernel.workgroupSize), info) ?? { count, range }
+  return groupsProblem(kernel, range, info) ?? { count, range }
 }
 
 const isItems = (value: unknown): boolean =>
@@ -60,15 +60,18 @@ const rangeProblem = (given: unknown): GpuError | undefined => {
 }
 
 const groupsProblem = (
+  { form, workgroupSize }: Kernel,
   range: Workgroup.Extents,
-  size: Workgroup.Extents,
   { limits: { groups }, name }: DeviceInfo
 ): GpuError | undefined => {
+  const size = Workgroup.extentsOf(workgroupSize)
+  // Drivers lay out the workgroups of one dimension as they can; a source of the program's own sees them as they are.
+  const isLine = form === "groups" && range[1] === 1 && range[2] === 1
   const counts = Workgroup.countOf(range, size)
   for (let dimension = 0; dimension < 3; dimension++) {
     const count = counts[dimension]!
     // Without limits the kernel is Unsupported before it has a compiled form.
-    if (groups !== undefined && count > groups.maxWorkgroups) {
+    if (groups !== undefined && count > groups.maxWorkgroups && !isLine) {
       return limitExceeded({
         operation,
         requested: count,

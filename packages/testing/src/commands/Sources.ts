@@ -231,6 +231,18 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }))
   ),
   test(
+    "a source sees its workgroups as they are, so too many in one dimension are refused",
+    { counting: true },
+    withGroups(Effect.gen(function*() {
+      const { groups } = yield* DeviceContext.useSync(({ info }) => info.limits)
+      const items = 4 * (groups?.maxWorkgroups ?? 0) + 1
+      const y = yield* BufferPool.allocate(64)
+      const dispatch = CommandQueue.dispatch(grid, { y, size: [1, 1] }, items)
+      yield* Expect.failsWith("a line", dispatch, items <= 0xffffffff ? "LimitExceeded" : "InvalidRequest")
+      yield* expectUsable
+    }))
+  ),
+  test(
     "the checks of dispatches hold for sources",
     { counting: true },
     withGroups(Effect.gen(function*() {

@@ -272,6 +272,16 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     withGroups(Effect.flatMap(scaled(20, 4), (count) => forSeeds(seeds(count), checkProduct)))
   ),
   inWorkgroups(
+    "more than 65,535 workgroups in one dimension run each item once",
+    { heavy: true },
+    withGroups(
+      Effect.flatMap(
+        scaled(140_001, 65_537),
+        (items) => Effect.andThen(checkPlaces(1, items), checkPlaces([1, 2], [items]))
+      )
+    )
+  ),
+  inWorkgroups(
     "no item of an empty range runs",
     withGroups(Effect.gen(function*() {
       const y = yield* filled(64, 7)
@@ -294,7 +304,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       const { maxWorkgroups = 0 } = (yield* groupLimits) ?? {}
       const items = 4 * maxWorkgroups + 1
       const reason = items <= 0xffffffff ? "LimitExceeded" : "InvalidRequest"
-      for (const range of [[items], [1, items]] as const) {
+      for (const range of [[1, items], [items, 2]] as const) {
         yield* Expect.failsWith(`${shown(range)} items`, dispatchIdle(range), reason)
       }
       yield* expectUsable

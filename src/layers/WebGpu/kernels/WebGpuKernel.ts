@@ -85,7 +85,8 @@ export class WebGpuKernel extends CompiledKernel {
     if (unfilterable !== undefined) return unfilterable
     const size = extentsOf(this.kernel.workgroupSize)
     const { count, range } = dispatch
-    const groups = range === undefined ? workgroups(count, size[0], this.#largestGrid) : countOf(range, size)
+    const isLine = range === undefined || (this.kernel.form === "groups" && range[1] === 1 && range[2] === 1)
+    const groups = isLine ? workgroups(count, size[0], this.#largestGrid) : countOf(range, size)
     if (groups === undefined) {
       return limitExceeded({
         operation: "CommandQueue.dispatch",

@@ -30,23 +30,35 @@ export const localBytes = ({ args }: Kernel): number =>
     return sum + Math.ceil(length * (packedBits(dtype) === 0 ? byteSize(dtype) : 4) / 16) * 16
   }, 0)
 
-/** The entry point with its statements, without a guard, since a barrier needs all items of the workgroup. */
+/**
+ * The entry point with its statements: `lets` of the arguments, `range` among them, and the body. There is no guard of
+ * items, since a barrier needs all items of the workgroup. Workgroups of one dimension may be laid out in rows, of which
+ * the last reaches beyond them: a workgroup there ends as a whole, which WGSL takes for uniform control flow.
+ */
 export const groupEntry = (
   { workgroupSize }: Kernel,
   name: string,
-  statements: ReadonlyArray<string>
+  lets: ReadonlyArray<string>,
+  body: string
 ): string => {
   const size = extentsOf(workgroupSize).join(", ")
   return `const group_size = vec3<u32>(${size});
 @compute @workgroup_size(${size})
 fn ${name}(
-  @builtin(global_invocation_id) global_id: vec3<u32>,
+  @builtin(global_invocation_id) item__id: vec3<u32>,
   @builtin(local_invocation_id) local_id: vec3<u32>,
   @builtin(local_invocation_index) local_index: u32,
-  @builtin(workgroup_id) group_id: vec3<u32>,
-  @builtin(num_workgroups) group_count: vec3<u32>
+  @builtin(workgroup_id) group__id: vec3<u32>,
+  @builtin(num_workgroups) grid__size: vec3<u32>
 ) {
-${statements.join("\n")}
+${lets.join("\n")}
+  let group_count = (range - 1u) / group_size + 1u;
+  let row__of = select(0u, group__id.y, range.y == 1u && range.z == 1u);
+  let group_id = vec3<u32>(row__of * grid__size.x + group__id.x, group__id.y - row__of, group__id.z);
+  if (group_id.x >= group_count.x) { return; }
+  let global_id = item__id + vec3<u32>(row__of * (grid__size.x * group_size.x), 0u, 0u) -
+    vec3<u32>(0u, row__of * group_size.y, 0u);
+${body}
 }`
 }
 

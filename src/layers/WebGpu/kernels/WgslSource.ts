@@ -103,7 +103,7 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       ...functionsOfLongs([preamble, String(body)]),
       ...(preamble === "" ? [] : [preamble]),
       kernel.form === "groups"
-        ? groupEntry(kernel, generatedEntry, [...members.map(letOf), String(body)])
+        ? groupEntry(kernel, generatedEntry, members.map(letOf), String(body))
         : entry(extentsOf(kernel.workgroupSize)[0], members, String(body))
     ].join("\n"),
     entryPoint: generatedEntry,
