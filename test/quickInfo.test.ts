@@ -119,7 +119,7 @@ declare const e: Expr.Expr<"f32">`
     const codes = [...first, ...last.map((call) => `pipe(x, ${call})`), ...others]
     const shown = editor.hover(given, codes.map((code) => ({ code: `void ${code}`, at: nameIn(code) })))
     const beginnings: Readonly<Record<string, string>> = {
-      "DeviceArray.sum": "The sum of the elements, 0 of none.",
+      "DeviceArray.sum": "The sum of the elements, 0 of none, in",
       "DeviceArray.add": "The sum. Integers wrap around.",
       "DeviceArray.reshape": "The elements in another shape",
       "DeviceArray.matmul": "The matrix product",

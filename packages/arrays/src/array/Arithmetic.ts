@@ -11,10 +11,11 @@ import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { type Element, isFloating } from "./elementwise/Element.ts"
-import { binary, binaryBody, nameOf, type Operand, plain, unary } from "./elementwise/Operands.ts"
+import { binary, binaryBody, nameOf, type Operand, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
+import type { Scalar } from "./layout/Scalar.ts"
 
 /**
  * An operation of two operands, which broadcast, whose result has their common type (`Promote`). A number takes
@@ -35,10 +36,10 @@ import type * as Promotion from "./layout/Promotion.ts"
  */
 export interface Arithmetic {
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<A>
+  (that: Scalar): <A extends DType>(self: DeviceArray<A>) => Computed<A>
   <A extends DType, B extends DType>(self: DeviceArray<A>, that: DeviceArray<B>): Computed<Promotion.Promote<A, B>>
-  <A extends DType>(self: DeviceArray<A>, that: number): Computed<A>
-  <A extends DType>(self: number, that: DeviceArray<A>): Computed<A>
+  <A extends DType>(self: DeviceArray<A>, that: Scalar): Computed<A>
+  <A extends DType>(self: Scalar, that: DeviceArray<A>): Computed<A>
 }
 
 /**
@@ -61,13 +62,13 @@ export interface Division {
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(
     self: DeviceArray<A>
   ) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
-  (that: number): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
+  (that: Scalar): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
   <A extends DType, B extends DType>(
     self: DeviceArray<A>,
     that: DeviceArray<B>
   ): Computed<Promotion.Floating<Promotion.Promote<A, B>>>
-  <A extends DType>(self: DeviceArray<A>, that: number): Computed<Promotion.Floating<A>>
-  <A extends DType>(self: number, that: DeviceArray<A>): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: DeviceArray<A>, that: Scalar): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: Scalar, that: DeviceArray<A>): Computed<Promotion.Floating<A>>
 }
 
 /**
@@ -87,7 +88,7 @@ export interface Division {
 export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
 
 /**
- * The sum. Integers wrap around.
+ * The sum. Integers wrap around. The sum of truth values is true where either is.
  *
  * **Example** (Adding a number)
  *
@@ -106,9 +107,9 @@ export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
  * @since 0.1.0
  */
 export const add: {
-  /** The sum. Integers wrap around. */
+  /** The sum. Integers wrap around. The sum of truth values is true where either is. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plain("add"), Signature.common)
+} & Arithmetic = binary(plainOrTruth("add", "logicalOr"), Signature.commonOrTruth)
 
 /**
  * The difference. Integers wrap around.
@@ -135,7 +136,7 @@ export const subtract: {
 } & Arithmetic = binary(plain("subtract"), Signature.common)
 
 /**
- * The product. Integers wrap around.
+ * The product. Integers wrap around. The product of truth values is true where both are.
  *
  * **Example** (Doubling)
  *
@@ -154,9 +155,9 @@ export const subtract: {
  * @since 0.1.0
  */
 export const multiply: {
-  /** The product. Integers wrap around. */
+  /** The product. Integers wrap around. The product of truth values is true where both are. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plain("multiply"), Signature.common)
+} & Arithmetic = binary(plainOrTruth("multiply", "logicalAnd"), Signature.commonOrTruth)
 
 /**
  * The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0.
@@ -277,9 +278,9 @@ export const power: {
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
-  if (that === 2 && self instanceof DeviceArray) return square(self)
+  if ((that === 2 || that === 2n) && self instanceof DeviceArray) return square(self)
   if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
-  return typeof that === "number" && that < 0 && self instanceof DeviceArray && !isUnsigned(self.dtype)
+  return typeof that !== "object" && Number(that) < 0 && self instanceof DeviceArray && !isUnsigned(self.dtype)
     ? negativeExponent(that)
     : powerOfIntegers(self, that)
 })
@@ -329,7 +330,7 @@ const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.
 
 const mayBeInteger = (operand: Operand): boolean => !(operand instanceof DeviceArray) || isInteger(operand.dtype)
 
-const negativeExponent = (exponent: number): GpuError =>
+const negativeExponent = (exponent: Scalar): GpuError =>
   invalidRequest(
     nameOf(powerOperation),
     `the exponent is ${exponent}, and integers have no such power`,
@@ -357,6 +358,11 @@ const negativeExponent = (exponent: number): GpuError =>
  */
 export const negative: SameType = unary(plain("negative"), Signature.same)
 
+const magnitude: ArrayOperation = {
+  name: "abs",
+  build: ([x], dtype) => dtype === "bool" ? x! : Expr.abs(x!)
+}
+
 /**
  * The magnitude. That of the least i32 is too large for i32, so it stays as it is.
  *
@@ -374,7 +380,7 @@ export const negative: SameType = unary(plain("negative"), Signature.same)
  * @category arithmetic
  * @since 0.1.0
  */
-export const abs: SameType = unary(plain("abs"), Signature.same)
+export const abs: SameType = unary(magnitude, Signature.any)
 
 /**
  * -1, 0 or 1; NaN for NaN.
@@ -441,7 +447,7 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
 export const minimum: {
   /** The lesser of two; NaN where either is NaN. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plain("minimum"), Signature.common)
+} & Arithmetic = binary(plainOrTruth("minimum", "logicalAnd"), Signature.commonOrTruth)
 
 /**
  * The greater of two; NaN where either is NaN.
@@ -465,7 +471,7 @@ export const minimum: {
 export const maximum: {
   /** The greater of two; NaN where either is NaN. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plain("maximum"), Signature.common)
+} & Arithmetic = binary(plainOrTruth("maximum", "logicalOr"), Signature.commonOrTruth)
 
 const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
   const { build, name } = plain(operation)
@@ -491,7 +497,7 @@ const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperati
  * @category rounding
  * @since 0.1.0
  */
-export const floor: SameType = unary(rounding("floor"), Signature.same)
+export const floor: SameType = unary(rounding("floor"), Signature.any)
 
 /**
  * The whole number above, in the type of the array. Integers are as they are.
@@ -512,7 +518,7 @@ export const floor: SameType = unary(rounding("floor"), Signature.same)
  * @category rounding
  * @since 0.1.0
  */
-export const ceil: SameType = unary(rounding("ceil"), Signature.same)
+export const ceil: SameType = unary(rounding("ceil"), Signature.any)
 
 /**
  * The number without its fraction, in the type of the array. Integers are as they are.
@@ -533,7 +539,7 @@ export const ceil: SameType = unary(rounding("ceil"), Signature.same)
  * @category rounding
  * @since 0.1.0
  */
-export const trunc: SameType = unary(rounding("trunc"), Signature.same)
+export const trunc: SameType = unary(rounding("trunc"), Signature.any)
 
 /**
  * The nearest whole number, the even one of two that are as near, in the type of the array. Integers are as they are.

@@ -11,6 +11,7 @@ import type * as Scope from "effect/Scope"
 import type { Expr, NumberType } from "../kernels/Expr.ts"
 import { printed } from "../kernels/Printed.ts"
 import * as Layout from "./layout/Layout.ts"
+import type { Scalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
 
 /**
@@ -115,7 +116,7 @@ export interface ArrayOperation {
 /** An elementwise operation that is recorded and not yet computed. @internal */
 export class Pending {
   readonly operation: ArrayOperation
-  readonly operands: ReadonlyArray<DeviceArray | number>
+  readonly operands: ReadonlyArray<DeviceArray | Scalar>
   /** The type to which each operand is cast before the operation, and that of a number. */
   readonly operandTypes: ReadonlyArray<DType>
   /**
@@ -130,7 +131,7 @@ export class Pending {
 
   constructor(
     operation: ArrayOperation,
-    operands: ReadonlyArray<DeviceArray | number>,
+    operands: ReadonlyArray<DeviceArray | Scalar>,
     operandTypes: ReadonlyArray<DType>,
     scope?: Scope.Scope,
     recordedAt = Infinity
@@ -143,7 +144,7 @@ export class Pending {
     let deepest = 0
     for (let at = 0; at < operands.length; at++) {
       const operand = operands[at]!
-      const depth = typeof operand === "number" ? undefined : operand.pending?.depth
+      const depth = typeof operand === "object" ? operand.pending?.depth : undefined
       if (depth !== undefined && depth > deepest) deepest = depth
     }
     this.depth = deepest + (operation.weight ?? 1)

@@ -5,14 +5,32 @@
  */
 import type { IntegerType } from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
-import { binary, plain, unary } from "./elementwise/Operands.ts"
+import { binary, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
+import type { Scalar } from "./layout/Scalar.ts"
 
 /**
- * An operation on the bits of two integers, which broadcast: i32 beside u32 gives i32, with the same bits. A number
- * takes the type of the array beside it.
+ * The element types that have bits: integers, and truth values, of one bit.
+ *
+ * **Example** (A function of any of them)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const either = <A extends DeviceArray.BitsType>(x: DeviceArray.DeviceArray<A>, y: DeviceArray.DeviceArray<A>) =>
+ *   DeviceArray.bitwiseXor(x, y)
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type BitsType = IntegerType | "bool"
+
+/**
+ * An operation on the bits of two integers or truth values, which broadcast: i32 beside u32 gives i32, with the same
+ * bits. A number takes the type of the array beside it.
  *
  * **Example** (Choosing an operation)
  *
@@ -26,21 +44,21 @@ import type * as Promotion from "./layout/Promotion.ts"
  * @since 0.1.0
  */
 export interface Bitwise {
-  <B extends IntegerType>(that: DeviceArray<B>): <A extends IntegerType>(
+  <B extends BitsType>(that: DeviceArray<B>): <A extends BitsType>(
     self: DeviceArray<A>
   ) => Computed<Promotion.Promote<A, B>>
-  (that: number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
-  <A extends IntegerType, B extends IntegerType>(
+  (that: Scalar): <A extends BitsType>(self: DeviceArray<A>) => Computed<A>
+  <A extends BitsType, B extends BitsType>(
     self: DeviceArray<A>,
     that: DeviceArray<B>
   ): Computed<Promotion.Promote<A, B>>
-  <A extends IntegerType>(self: DeviceArray<A>, that: number): Computed<A>
-  <A extends IntegerType>(self: number, that: DeviceArray<A>): Computed<A>
+  <A extends BitsType>(self: DeviceArray<A>, that: Scalar): Computed<A>
+  <A extends BitsType>(self: Scalar, that: DeviceArray<A>): Computed<A>
 }
 
 /**
- * A shift of the bits of integers. The distance is taken modulo 32, as its lowest five bits; the result
- * has the type of the shifted operand.
+ * A shift of the bits of integers. The distance is taken modulo the number of bits of the shifted operand,
+ * whose type the result has.
  *
  * **Example** (Choosing a direction)
  *
@@ -54,13 +72,13 @@ export interface Bitwise {
  * @since 0.1.0
  */
 export interface Shift {
-  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
-  <A extends IntegerType>(self: DeviceArray<A>, places: DeviceArray<IntegerType> | number): Computed<A>
-  <A extends IntegerType>(self: number, places: DeviceArray<A>): Computed<A>
+  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  <A extends IntegerType>(self: DeviceArray<A>, places: DeviceArray<IntegerType> | number | bigint): Computed<A>
+  <A extends IntegerType>(self: Scalar, places: DeviceArray<A>): Computed<A>
 }
 
 /**
- * An operation on the bits of one integer that keeps its type.
+ * An operation on the bits of one integer or truth value that keeps its type.
  *
  * **Example** (Naming an operation)
  *
@@ -73,7 +91,7 @@ export interface Shift {
  * @category models
  * @since 0.1.0
  */
-export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+export type BitwiseUnary = <A extends BitsType>(self: DeviceArray<A>) => Computed<A>
 
 /**
  * The bits that both have.
@@ -96,10 +114,10 @@ export type BitwiseUnary = <A extends IntegerType>(self: DeviceArray<A>) => Comp
  */
 export const bitwiseAnd: {
   /** The bits that both have. */
-  <B extends IntegerType>(
+  <B extends BitsType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Bitwise = binary(plain("bitwiseAnd"), Signature.commonInteger)
+  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plainOrTruth("bitwiseAnd", "logicalAnd"), Signature.commonBits)
 
 /**
  * The bits that at least one has.
@@ -122,10 +140,10 @@ export const bitwiseAnd: {
  */
 export const bitwiseOr: {
   /** The bits that at least one has. */
-  <B extends IntegerType>(
+  <B extends BitsType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Bitwise = binary(plain("bitwiseOr"), Signature.commonInteger)
+  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plainOrTruth("bitwiseOr", "logicalOr"), Signature.commonBits)
 
 /**
  * The bits that exactly one has.
@@ -148,10 +166,10 @@ export const bitwiseOr: {
  */
 export const bitwiseXor: {
   /** The bits that exactly one has. */
-  <B extends IntegerType>(
+  <B extends BitsType>(
     that: DeviceArray<B>
-  ): <A extends IntegerType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Bitwise = binary(plain("bitwiseXor"), Signature.commonInteger)
+  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+} & Bitwise = binary(plainOrTruth("bitwiseXor", "notEqual"), Signature.commonBits)
 
 /**
  * Every bit inverted. For masks of 0 and 1 use `logicalNot`.
@@ -172,7 +190,7 @@ export const bitwiseXor: {
  * @category bits
  * @since 0.1.0
  */
-export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.integer)
+export const bitwiseNot: BitwiseUnary = unary(plainOrTruth("bitwiseNot", "logicalNot"), Signature.bits)
 
 /**
  * The bits moved to higher places; those beyond the highest are lost.
@@ -195,7 +213,7 @@ export const bitwiseNot: BitwiseUnary = unary(plain("bitwiseNot"), Signature.int
  */
 export const leftShift: {
   /** The bits moved to higher places; those beyond the highest are lost. */
-  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
 } & Shift = binary(plain("leftShift"), Signature.shift)
 
 /**
@@ -219,7 +237,7 @@ export const leftShift: {
  */
 export const rightShift: {
   /** The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above. */
-  (places: DeviceArray<IntegerType> | number): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
 } & Shift = binary(plain("rightShift"), Signature.shift)
 
 /**
@@ -241,4 +259,7 @@ export const rightShift: {
  * @category bits
  * @since 0.1.0
  */
-export const countOneBits: BitwiseUnary = unary(plain("countOneBits"), Signature.integer)
+export const countOneBits: <A extends IntegerType>(self: DeviceArray<A>) => Computed<A> = unary(
+  plain("countOneBits"),
+  Signature.integer
+)

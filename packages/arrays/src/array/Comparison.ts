@@ -11,6 +11,7 @@ import type { Element, Truth } from "./elementwise/Element.ts"
 import { binary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
+import type { Scalar } from "./layout/Scalar.ts"
 
 /**
  * A comparison of two operands, which broadcast: 1 where it holds, else 0. Integers are compared by value, also i32 with
@@ -29,9 +30,9 @@ import type { Computed } from "./fusion/Evaluation.ts"
  * @since 0.1.0
  */
 export interface Comparison {
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
-  (self: DeviceArray, that: DeviceArray | number): Computed<"u32">
-  (self: number, that: DeviceArray): Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, that: DeviceArray | Scalar): Computed<"u32">
+  (self: Scalar, that: DeviceArray): Computed<"u32">
 }
 
 /** Each comparison with its mirror: `a < b` is `b > a`. */
@@ -94,7 +95,7 @@ const comparison = (ordering: Ordering): Comparison =>
  */
 export const equal: {
   /** Whether the numbers are equal; NaN is equal to nothing. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("equal")
 
 /**
@@ -118,7 +119,7 @@ export const equal: {
  */
 export const notEqual: {
   /** Whether the numbers differ; NaN differs from everything, itself included. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("notEqual")
 
 /**
@@ -142,7 +143,7 @@ export const notEqual: {
  */
 export const less: {
   /** Whether the first is the lesser; false where either is NaN. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("less")
 
 /**
@@ -166,7 +167,7 @@ export const less: {
  */
 export const lessEqual: {
   /** Whether the first is the lesser or equal; false where either is NaN. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("lessEqual")
 
 /**
@@ -190,7 +191,7 @@ export const lessEqual: {
  */
 export const greater: {
   /** Whether the first is the greater; false where either is NaN. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("greater")
 
 /**
@@ -214,5 +215,5 @@ export const greater: {
  */
 export const greaterEqual: {
   /** Whether the first is the greater or equal; false where either is NaN. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = comparison("greaterEqual")

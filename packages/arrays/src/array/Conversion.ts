@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { byteSize, type DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Effect from "effect/Effect"
 import * as Expr from "../kernels/Expr.ts"
 import type { SameType } from "./Arithmetic.ts"
@@ -14,6 +12,7 @@ import { ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
+import { supported } from "./elementwise/Supported.ts"
 import { apply, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type { Layout } from "./layout/Layout.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -56,13 +55,8 @@ export const astype: {
   <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
 } = ofArray("astype", (operation, self, dtype: DType) => {
   const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
-  return isEverywhere(dtype) ? result : Effect.flatMap(
-    CommandQueue,
-    (queue) => typeProblem(operation, queue.info, dtype, "the elements") ?? result
-  )
+  return supported(operation, dtype, result)
 })
-
-const isEverywhere = (dtype: DType): boolean => dtype === "f32" || dtype === "i32" || dtype === "u32"
 
 /**
  * The same elements in memory of their own, one after the other. Of a view it copies only the view's elements, so the
@@ -110,21 +104,23 @@ export const view: {
   <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
   <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
 } = ofArray("view", (operation, self, dtype: DType) =>
-  Effect.flatMap(CommandQueue, ({ info }) => {
-    const unsupported = typeProblem(operation, info, dtype, "the elements")
-    if (unsupported !== undefined) return unsupported
-    if (dtype === "bool" && self.dtype !== "bool") {
-      return invalidRequest(
-        operation,
-        `bytes of ${self.dtype} are no truth values`,
-        "Compare: DeviceArray.notEqual(x, 0)."
-      )
-    }
-    const layout = reread(operation, self, byteSize(self.dtype), byteSize(dtype))
-    return layout instanceof GpuError
-      ? layout
-      : Effect.map(evaluateAll([self]), () => new DeviceArray(dtype, layout, self.lease!))
-  }))
+  supported(
+    operation,
+    dtype,
+    Effect.suspend(() => {
+      if (dtype === "bool" && self.dtype !== "bool") {
+        return invalidRequest(
+          operation,
+          `bytes of ${self.dtype} are no truth values`,
+          "Compare: DeviceArray.notEqual(x, 0)."
+        )
+      }
+      const layout = reread(operation, self, byteSize(self.dtype), byteSize(dtype))
+      return layout instanceof GpuError
+        ? layout
+        : Effect.map(evaluateAll([self]), () => new DeviceArray(dtype, layout, self.lease!))
+    })
+  ))
 
 /** The layout of the same bytes as elements of another size. */
 const reread = (operation: string, self: DeviceArray, from: number, to: number): Layout | GpuError => {

@@ -13,10 +13,11 @@ import { held, holds } from "../kernels/expression/Expression.ts"
 import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
+import * as WholeSequence from "./creation/WholeSequence.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
+import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
-import { elementHint } from "./transfer/NestedNumbers.ts"
 
 /**
  * The options of a new array.
@@ -80,11 +81,11 @@ const constant: ArrayOperation = { name: "full", build: ([value]) => value! }
 const filled = <D extends DType.DType>(
   operation: string,
   shape: ReadonlyArray<number>,
-  value: number,
+  value: Scalar,
   options: CreationOptions<D> | undefined
 ): Computed<D> => {
   const dtype = dtypeOf(options)
-  const problem = Shape.problem(operation, shape) ?? valueProblem(operation, value, dtype)
+  const problem = Shape.problem(operation, shape) ?? elementProblem(operation, dtype, value)
   if (problem !== undefined) return problem
   const copied = Shape.copy(shape)
   return Effect.flatMap(CommandQueue, (queue) =>
@@ -92,14 +93,14 @@ const filled = <D extends DType.DType>(
       Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) =>
         fiber.getRef(Recording)
           ? apply(constant, [value], [dtype], dtype, copied)
-          : FreshArray.make(operation, dtype, copied, (lease, { fill }) => fill(lease, DType.element(dtype, value)))
+          : FreshArray.make(
+            operation,
+            dtype,
+            copied,
+            (lease, { fill }) => fill(lease, DType.element(dtype, elementOf(dtype, value)!))
+          )
       ))
 }
-
-const valueProblem = (operation: string, value: number, dtype: DType.DType): GpuError | undefined =>
-  holds(dtype, value)
-    ? undefined
-    : invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
 
 /**
  * An array of zeros.
@@ -147,7 +148,8 @@ export const ones = <D extends DType.DType = "f32">(
 ): Computed<D> => filled("DeviceArray.ones", shape, 1, options)
 
 /**
- * An array of one value, rounded to a float type; one that an integer type does not hold is InvalidRequest.
+ * An array of one value, rounded to a float type; one that an integer type does not hold is InvalidRequest. A number makes
+ * f32, a truth value bool and a bigint i64, unless another type is named.
  *
  * **Example** (Four times a half)
  *
@@ -164,11 +166,11 @@ export const ones = <D extends DType.DType = "f32">(
  * @category constructors
  * @since 0.1.0
  */
-export const full = <D extends DType.DType = "f32">(
+export const full = <V extends Scalar, D extends DType.DType = TypeOfScalar<V>>(
   shape: ReadonlyArray<number>,
-  value: number,
+  value: V,
   options?: CreationOptions<D>
-): Computed<D> => filled("DeviceArray.full", shape, value, options)
+): Computed<D> => filled("DeviceArray.full", shape, value, { dtype: options?.dtype ?? typeOfScalar(value) as D })
 
 /** The options of an array like another: its type, unless one is named. */
 const like = <D extends DType.DType>(
@@ -203,7 +205,7 @@ export interface Like {
 const filledLike = (
   operation: string,
   self: DeviceArray,
-  value: number,
+  value: Scalar,
   options: CreationOptions<DType.DType> | undefined
 ): Computed => filled(operation, self.shape, value, like(self, options))
 
@@ -272,18 +274,18 @@ export const onesLike: {
  */
 export const fullLike: {
   /** An array of one value with the shape and, unless another is named, the element type of an array. */
-  (value: number): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
-  <T extends DType.DType>(value: number, options: { readonly dtype: T }): (self: DeviceArray) => Computed<T>
+  (value: Scalar): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  <T extends DType.DType>(value: Scalar, options: { readonly dtype: T }): (self: DeviceArray) => Computed<T>
   <D extends DType.DType, T extends DType.DType = D>(
     self: DeviceArray<D>,
-    value: number,
+    value: Scalar,
     options?: CreationOptions<T>
   ): Computed<T>
 } = ofArray(
   "fullLike",
-  (operation, self, value: number, options?: CreationOptions<DType.DType>) =>
+  (operation, self, value: Scalar, options?: CreationOptions<DType.DType>) =>
     filledLike(operation, self, value, options),
-  (args) => isDataFirst(3)(args) || typeof args[1] === "number"
+  (args) => isDataFirst(3)(args) || (args.length > 1 && typeof args[1] !== "object")
 )
 
 /**
@@ -305,12 +307,17 @@ export interface Arange {
   <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
   <D extends DType.DType = "f32">(start: number, stop: number, options?: CreationOptions<D>): Computed<D>
   <D extends DType.DType = "f32">(start: number, stop: number, step: number, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "i64">(stop: bigint, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "i64">(start: bigint, stop: bigint, options?: CreationOptions<D>): Computed<D>
+  <D extends DType.DType = "i64">(start: bigint, stop: bigint, step: bigint, options?: CreationOptions<D>): Computed<D>
 }
 
 /**
  * Numbers at even steps: from 0 or `start` on, up to and not including `stop`, `step` apart, or 1. As in NumPy there
  * are `ceil((stop - start) / step)` of them, or none where that is negative; where the step is no whole number that
  * may let the last one reach `stop`: {@link linspace} counts exactly.
+ *
+ * Bigints make i64, or u64 where that is named, and are counted exactly.
  *
  * The type is f32 unless named, also for whole numbers. An element is `start + index * step` in its type, each of the two
  * operations rounded (f16: in f32): f32 counts exactly up to 2^24. Integer types require whole numbers, and all elements
@@ -338,25 +345,25 @@ export const arange: {
    * may let the last one reach `stop`: {@link linspace} counts exactly.
    */
   <D extends DType.DType = "f32">(stop: number, options?: CreationOptions<D>): Computed<D>
-} & Arange = (...args: ReadonlyArray<number | CreationOptions<DType.DType> | undefined>): Computed<never> => {
+} & Arange = (
+  ...args: ReadonlyArray<number | bigint | CreationOptions<DType.DType> | undefined>
+): Computed<never> => {
   const operation = "DeviceArray.arange"
-  const hasOptions = typeof args.at(-1) !== "number"
-  const options = hasOptions ? args.at(-1) as CreationOptions<never> | undefined : undefined
-  const sequence = sequenceOf(operation, (hasOptions ? args.slice(0, -1) : args) as ReadonlyArray<number>)
+  const numbers = args.filter((arg) => typeof arg === "number" || typeof arg === "bigint")
+  const options = args[numbers.length] as CreationOptions<never> | undefined
+  const isWhole = typeof numbers[0] === "bigint"
+  const dtype = options?.dtype ?? (isWhole ? "i64" : "f32")
+  const sequence = isWhole
+    ? WholeSequence.of(operation, dtype, numbers as ReadonlyArray<bigint>)
+    : countedIn(operation, dtype, numbers as ReadonlyArray<number>)
   if (sequence instanceof GpuError) return sequence
-  const dtype = dtypeOf(options)
   const { count, start, step } = sequence
-  const problem = Shape.problem(operation, [count]) ??
-    (count === 0 ? undefined : elementsProblem(operation, dtype, { start, step, count }))
-  if (problem !== undefined) return problem
-  // A single element is the start: 0 times an infinite step would be NaN.
-  const scalars = { start: held(dtype, start), step: held(dtype, count > 1 ? stepIn(dtype, step) : 0) }
-  return FreshArray.make(
-    operation,
-    dtype,
-    [count],
-    (lease, { dispatch }) => dispatch(SequenceKernels.arithmetic(dtype), { y: lease, ...scalars }, count)
-  )
+  return FreshArray.make(operation, dtype, [count], (lease, { dispatch }) => {
+    const type = SequenceKernels.computedIn(dtype)
+    // A single element is the start: 0 times an infinite step would be NaN.
+    const scalars = { start: held(type, start), step: held(type, count > 1 ? stepIn(dtype, step) : 0) }
+    return dispatch(SequenceKernels.arithmetic(dtype), { y: lease, ...scalars }, count)
+  }) as Computed<never>
 }
 
 interface Sequence {
@@ -376,6 +383,18 @@ const sequenceOf = (operation: string, numbers: ReadonlyArray<number>): Sequence
     : { start, step, count: Math.max(0, Math.ceil((stop - start) / step)) + 0 }
 }
 
+const countedIn = (
+  operation: string,
+  dtype: DType.DType,
+  numbers: ReadonlyArray<number>
+): Sequence | GpuError => {
+  const sequence = sequenceOf(operation, numbers)
+  if (sequence instanceof GpuError) return sequence
+  const { count } = sequence
+  return Shape.problem(operation, [count]) ??
+    (count === 0 ? undefined : elementsProblem(operation, dtype, sequence)) ?? sequence
+}
+
 const finiteProblem = (operation: string, found: string): GpuError =>
   invalidRequest(operation, `${found} are not all finite numbers`, "Pass finite numbers.")
 
@@ -384,7 +403,7 @@ const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
   dtype === "f16" ? Math.abs(value) < 65520 : Number.isFinite(dtype === "f32" ? Math.fround(value) : value)
 
 /** The step as the kernel's argument: integers are computed modulo 2^n in their n bits. */
-const stepIn = (dtype: DType.DType, step: number): number | bigint => {
+const stepIn = (dtype: DType.DType, step: number | bigint): number | bigint => {
   const bits = bitsOf(dtype)
   if (bits === 0) return step
   const wrapped = isUnsigned(dtype) ? BigInt.asUintN(bits, BigInt(step)) : BigInt.asIntN(bits, BigInt(step))
@@ -403,7 +422,8 @@ const elementsProblem = (
   const last = start + distance
   const wanted = `the elements from ${start} to ${last} by steps of ${step}`
   if (!isFloat(dtype)) {
-    return Number.isInteger(step) && holds(dtype, start) && holds(dtype, last) ? undefined : invalidRequest(
+    const has = (value: number) => elementOf(dtype, value) !== undefined
+    return Number.isInteger(step) && has(start) && has(last) ? undefined : invalidRequest(
       operation,
       `${wanted} are not all of type ${dtype}`,
       `Use a type that holds them, as { dtype: "f32" }.`

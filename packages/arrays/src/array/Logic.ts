@@ -12,6 +12,7 @@ import { type Element, isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
+import type { Scalar } from "./layout/Scalar.ts"
 
 /**
  * A test of each element: 1 where it holds, else 0.
@@ -62,7 +63,7 @@ const test = (name: string, of: (x: Element) => Expr.Expr<"bool">): Test =>
  */
 export const logicalAnd: {
   /** Whether both are true, that is: not 0. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = logic("logicalAnd", Expr.logicalAnd)
 
 /**
@@ -82,7 +83,7 @@ export const logicalAnd: {
  */
 export const logicalOr: {
   /** Whether at least one is true, that is: not 0. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = logic("logicalOr", Expr.logicalOr)
 
 /**
@@ -103,7 +104,7 @@ export const logicalOr: {
  */
 export const logicalXor: {
   /** Whether exactly one is true, that is: not 0. */
-  (that: DeviceArray | number): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
 } & Comparison = logic(
   "logicalXor",
   (a, b) => Expr.logicalOr(Expr.logicalAnd(a, Expr.logicalNot(b)), Expr.logicalAnd(Expr.logicalNot(a), b))

@@ -14,12 +14,13 @@ import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, type DeviceArray } from "./ArrayValue.ts"
+import { supported } from "./elementwise/Supported.ts"
 import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
+import { elementHint, elementOf, type Scalar, shownScalar } from "./layout/Scalar.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
 import { inPlaceOf, isEmpty, noElements, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
-import { elementHint } from "./transfer/NestedNumbers.ts"
 
 /**
  * The options of a reduction.
@@ -57,8 +58,59 @@ export interface ReductionOptions {
  * @since 0.1.0
  */
 export interface InitialOptions extends ReductionOptions {
-  /** A number that is combined with the elements of each row, of their type; `min` and `max` then take rows of none. */
-  readonly initial?: number | undefined
+  /** A number of the result's type, with which each row begins; `min` and `max` then take rows of no elements. */
+  readonly initial?: Scalar | undefined
+}
+
+/**
+ * The options of a sum or a product.
+ *
+ * **Example** (Bytes in 64 bits)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const options: DeviceArray.SumOptions<"u64"> = { dtype: "u64" }
+ * const total = (bytes: DeviceArray.DeviceArray<"u8">) => DeviceArray.sum(bytes, { dtype: "u64" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SumOptions<out R extends DType = DType> extends InitialOptions {
+  /** The type of the result, to which elements are cast first. Default: `Summed` of their own. */
+  readonly dtype?: R | undefined
+}
+
+/** The options without a type. */
+interface OwnTypeOptions extends SumOptions<never> {
+  readonly dtype?: undefined
+}
+
+/** The options with a type. */
+interface CastOptions<out R extends DType> extends SumOptions<R> {
+  readonly dtype: R
+}
+
+/**
+ * A reduction to a sum or a product, in the type that the options name, otherwise in `Summed` of the elements' own.
+ *
+ * **Example** (Choosing a reduction)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const combined = (adds: boolean): DeviceArray.SumReduction => adds ? DeviceArray.sum : DeviceArray.prod
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SumReduction {
+  <R extends DType>(options: CastOptions<R>): (self: DeviceArray) => Computed<R>
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  <R extends DType>(self: DeviceArray, options: CastOptions<R>): Computed<R>
+  <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
 }
 
 /**
@@ -81,7 +133,37 @@ export interface SameTypeReduction {
 }
 
 /**
- * A reduction to a float type: integers give f32.
+ * The options of a mean.
+ *
+ * **Example** (Of halves, in 32 bits)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const mean = (x: DeviceArray.DeviceArray<"f16">) => DeviceArray.mean(x, { axis: 0, dtype: "f32" })
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MeanOptions<out R extends Expr.FloatType = Expr.FloatType> extends ReductionOptions {
+  /** The float type of the result, to which elements are cast first. Default: `Floating` of their own. */
+  readonly dtype?: R | undefined
+}
+
+/** The options without a type. */
+interface OwnFloatOptions extends MeanOptions<never> {
+  readonly dtype?: undefined
+}
+
+/** The options with a type. */
+interface FloatOptions<out R extends Expr.FloatType> extends MeanOptions<R> {
+  readonly dtype: R
+}
+
+/**
+ * A reduction to a float type, the one that the options name: otherwise floats keep theirs, and integers give f32, or f64
+ * for 64 bits.
  *
  * **Example** (A name of one's own)
  *
@@ -95,8 +177,10 @@ export interface SameTypeReduction {
  * @since 0.1.0
  */
 export interface FloatReduction {
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
-  <D extends DType>(self: DeviceArray<D>, options?: ReductionOptions): Computed<Promotion.Floating<D>>
+  <R extends Expr.FloatType>(options: FloatOptions<R>): (self: DeviceArray) => Computed<R>
+  (options?: OwnFloatOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  <R extends Expr.FloatType>(self: DeviceArray, options: FloatOptions<R>): Computed<R>
+  <D extends DType>(self: DeviceArray<D>, options?: OwnFloatOptions): Computed<Promotion.Floating<D>>
 }
 
 /**
@@ -159,10 +243,15 @@ export interface PositionReduction {
 /** From the reduced values to the result; `undefined` where they are the result. */
 type Finish = (
   values: DeviceArray,
-  self: DeviceArray,
+  dtype: DType,
   length: number,
-  initial: number | undefined
+  initial: Scalar | undefined
 ) => Computed | undefined
+
+/** The type in which the elements of a type are reduced. */
+type Own = (dtype: DType) => DType
+
+const itself: Own = (dtype) => dtype
 
 /** `F` is the type that users see. */
 const reduction = <F extends AnyFunction>(
@@ -170,27 +259,31 @@ const reduction = <F extends AnyFunction>(
   rule: Rule,
   /** Whether the result is one of the elements, so that there must be one. */
   chooses: boolean,
-  finish?: Finish
+  finish?: Finish,
+  own = itself
 ): F =>
-  ofArray<F>(name, (operation, self, options?: InitialOptions) => {
+  ofArray<F>(name, (operation, self, options?: SumOptions) => {
     const request = requestOf(operation, self, options)
     if (request instanceof GpuError) return request
+    const type = options?.dtype ?? own(self.dtype)
     const initial = options?.initial
-    if (initial !== undefined && !Expression.holds(self.dtype, initial)) {
-      return noInitial(operation, initial, self.dtype)
-    }
+    if (initial !== undefined && elementOf(type, initial) === undefined) return noInitial(operation, initial, type)
     if (chooses && initial === undefined && isEmpty(request)) return noElements(operation, self)
     const { axes, length, shape } = request
-    const { dtype } = rule.state(self.dtype)[0]!
-    return Effect.flatMap(reduce(rule, self, axes), (lease) => {
-      const values = dense(dtype, shape, lease)
-      const finished = finish?.(values, self, length, initial)
-      return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
-    })
+    const { dtype } = rule.state(type)[0]!
+    return supported(
+      operation,
+      type,
+      Effect.flatMap(reduce(rule, self, axes, type), (lease) => {
+        const values = dense(dtype, shape, lease)
+        const finished = finish?.(values, type, length, initial)
+        return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
+      })
+    )
   })
 
-const noInitial = (operation: string, initial: number, dtype: DType): GpuError =>
-  invalidRequest(operation, `initial is ${initial}, which is no ${dtype}`, elementHint(initial))
+const noInitial = (operation: string, initial: Scalar, dtype: DType): GpuError =>
+  invalidRequest(operation, `initial is ${shownScalar(initial)}, which is no ${dtype}`, elementHint(dtype, initial))
 
 /** A reduction to a position, which several axes do not have. */
 const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {
@@ -214,7 +307,7 @@ const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finis
     build: ([value, initial], dtype) =>
       Expr.astype(Expression.apply(operation, [value!, initial!]) as Expr.Expr<DType>, dtype)
   }
-  return (values, { dtype }, _, initial) => {
+  return (values, dtype, _, initial) => {
     if (initial !== undefined) {
       return apply(combined, [values, initial], [values.dtype, values.dtype], dtype, values.shape)
     }
@@ -227,11 +320,12 @@ const meanOperation: ArrayOperation = {
   build: ([total, count], dtype) => Expr.astype(Expression.apply("divide", [total!, count!]), dtype)
 }
 
-const meanOf: Finish = (totals, self, length) =>
-  apply(meanOperation, [totals, length], [totals.dtype, totals.dtype], Promotion.floating(self.dtype), totals.shape)
+const meanOf: Finish = (totals, dtype, length) =>
+  apply(meanOperation, [totals, length], [totals.dtype, totals.dtype], Promotion.floating(dtype), totals.shape)
 
 /**
- * The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once.
+ * The sum of the elements, 0 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap; f16 is summed in
+ * f32 and rounded once. The sum of truth values counts those that are true.
  *
  * **Example** (Rows and the whole)
  *
@@ -251,12 +345,15 @@ const meanOf: Finish = (totals, self, length) =>
  * @since 0.1.0
  */
 export const sum: {
-  /** The sum of the elements, 0 of none. Integers wrap; f16 is summed in f32 and rounded once. */
-  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("sum", Rules.sum, false, begunWith("add"))
+  /**
+   * The sum of the elements, 0 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap; f16 is summed in
+   * f32 and rounded once. The sum of truth values counts those that are true.
+   */
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+} & SumReduction = reduction("sum", Rules.sum, false, begunWith("add"), Promotion.summed)
 
 /**
- * The product of the elements, 1 of none. Integers wrap.
+ * The product of the elements, 1 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap.
  *
  * **Example** (How many elements a shape has)
  *
@@ -271,9 +368,9 @@ export const sum: {
  * @since 0.1.0
  */
 export const prod: {
-  /** The product of the elements, 1 of none. Integers wrap. */
-  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & SameTypeReduction = reduction("prod", Rules.product, false, begunWith("multiply"))
+  /** The product of the elements, 1 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap. */
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+} & SumReduction = reduction("prod", Rules.product, false, begunWith("multiply"), Promotion.summed)
 
 /**
  * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
@@ -326,7 +423,8 @@ export const max: {
 } & SameTypeReduction = reduction("max", Rules.max, true, begunWith("maximum"))
 
 /**
- * The mean of the elements, NaN of none. Integers and f16 are summed in f32; the mean of integers is f32.
+ * The mean of the elements, NaN of none. Integers and f16 are summed in f32, those of 64 bits in f64; the mean of integers is
+ * f32, or f64 for 64 bits.
  *
  * **Example** (Subtracting the mean)
  *
@@ -343,8 +441,11 @@ export const max: {
  * @since 0.1.0
  */
 export const mean: {
-  /** The mean of the elements, NaN of none. Integers and f16 are summed in f32; the mean of integers is f32. */
-  (options?: ReductionOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  /**
+   * The mean of the elements, NaN of none. Integers and f16 are summed in f32, those of 64 bits in f64; the mean of integers is
+   * f32, or f64 for 64 bits.
+   */
+  (options?: OwnFloatOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
 } & FloatReduction = reduction("mean", Rules.total, false, meanOf)
 
 /**

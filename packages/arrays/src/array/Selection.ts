@@ -10,6 +10,7 @@ import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import { combine, type Operand } from "./elementwise/Operands.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
+import { type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 
 /**
  * The element type of an array, `D` for a number beside an array of that type.
@@ -25,10 +26,10 @@ import * as Promotion from "./layout/Promotion.ts"
  * @category models
  * @since 0.1.0
  */
-export type TypeBeside<T extends DeviceArray | number, D extends DType> = T extends DeviceArray<infer A> ? A : D
+export type TypeBeside<T extends DeviceArray | Scalar, D extends DType> = T extends DeviceArray<infer A> ? A : D
 
 /**
- * The element type that two operands have together: f32 if both are numbers.
+ * The element type that two operands have together, that of values alone if neither is an array: f32 of numbers.
  *
  * **Example** (Of an array and a number)
  *
@@ -41,9 +42,11 @@ export type TypeBeside<T extends DeviceArray | number, D extends DType> = T exte
  * @category models
  * @since 0.1.0
  */
-export type TypeOfBoth<X extends DeviceArray | number, Y extends DeviceArray | number> = X extends DeviceArray<infer A>
+export type TypeOfBoth<X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar> = X extends DeviceArray<infer A>
   ? Promotion.Promote<A, TypeBeside<Y, A>>
-  : TypeBeside<Y, "f32">
+  : Y extends DeviceArray<infer B> ? B
+  : X extends Scalar ? Y extends Scalar ? Promotion.Promote<TypeOfScalar<X>, TypeOfScalar<Y>> : never
+  : never
 
 const clipOperation: ArrayOperation = {
   name: "clip",
@@ -75,10 +78,10 @@ export const clip: {
    * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
    * are promoted to their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
    */
-  <L extends DeviceArray | number, H extends DeviceArray | number>(low: L, high: H): <A extends DType>(
+  <L extends DeviceArray | Scalar, H extends DeviceArray | Scalar>(low: L, high: H): <A extends DType>(
     self: DeviceArray<A>
   ) => Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
-  <A extends DType, L extends DeviceArray | number, H extends DeviceArray | number>(
+  <A extends DType, L extends DeviceArray | Scalar, H extends DeviceArray | Scalar>(
     self: DeviceArray<A>,
     low: L,
     high: H
@@ -91,7 +94,7 @@ export const clip: {
   return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
 }, 3)
 
-const typeBeside = (operand: Operand, type: DType): DType => typeof operand === "number" ? type : operand.dtype
+const typeBeside = (operand: Operand, type: DType): DType => typeof operand === "object" ? operand.dtype : type
 
 const whereOperation: ArrayOperation = {
   name: "where",
@@ -100,7 +103,7 @@ const whereOperation: ArrayOperation = {
 
 /**
  * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
- * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers.
+ * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers, bool if both are truth values.
  *
  * **Example** (Only what is positive)
  *
@@ -122,20 +125,20 @@ const whereOperation: ArrayOperation = {
 export const where: {
   /**
    * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
-   * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers.
+   * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers, bool if both are truth values.
    */
-  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+  <X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar>(
     x: X,
     y: Y
   ): (condition: DeviceArray) => Computed<TypeOfBoth<X, Y>>
-  <X extends DeviceArray | number, Y extends DeviceArray | number>(
+  <X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar>(
     condition: DeviceArray,
     x: X,
     y: Y
   ): Computed<TypeOfBoth<X, Y>>
 } = ofArray("where", (name, condition, x: Operand, y: Operand) => {
-  const xType = typeBeside(x, typeBeside(y, "f32"))
-  const yType = typeBeside(y, xType)
+  const xType = typeBeside(x, typeBeside(y, typeOfScalar(x)))
+  const yType = typeBeside(y, typeBeside(x, typeOfScalar(y)))
   const common = Promotion.promote(xType, yType)
   return combine(name, whereOperation, [condition, x, y], {
     operands: [condition.dtype, common, common],

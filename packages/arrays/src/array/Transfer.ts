@@ -16,11 +16,20 @@ import * as FreshArray from "./FreshArray.ts"
 import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
+import type { ElementOf } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
-import { nest, type NestedNumbers, parse } from "./transfer/NestedNumbers.ts"
+import {
+  type AnyNested,
+  nest,
+  type Nested,
+  type NestedNumbers,
+  parse,
+  typeOfNested,
+  valueOf
+} from "./transfer/NestedNumbers.ts"
 import * as TypedArrays from "./transfer/TypedArrays.ts"
 
-export type { NestedNumbers } from "./transfer/NestedNumbers.ts"
+export type { Nested, NestedNumbers } from "./transfer/NestedNumbers.ts"
 
 /**
  * The options of an array made from a flat list of elements.
@@ -56,7 +65,7 @@ export interface ShapeOptions {
  * @since 0.1.0
  */
 export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
-  /** The element type. Default: f32. */
+  /** The element type. Default: f32 for numbers, bool for truth values, i64 for bigints. */
   readonly dtype?: D | undefined
 }
 
@@ -80,8 +89,22 @@ export interface FromHost {
   (data: Int32Array, options?: ShapeOptions): Computed<"i32">
   (data: Uint32Array, options?: ShapeOptions): Computed<"u32">
   (data: Float64Array, options?: ShapeOptions): Computed<"f64">
+  (data: Int8Array, options?: ShapeOptions): Computed<"i8">
+  (data: Uint8Array, options: TruthOptions): Computed<"bool">
+  (data: Uint8Array | Uint8ClampedArray, options?: ShapeOptions): Computed<"u8">
+  (data: Int16Array, options?: ShapeOptions): Computed<"i16">
+  (data: Uint16Array, options?: ShapeOptions): Computed<"u16">
+  (data: BigInt64Array, options?: ShapeOptions): Computed<"i64">
+  (data: BigUint64Array, options?: ShapeOptions): Computed<"u64">
   <D extends DType.DType = "f32">(data: NestedNumbers, options?: NumbersOptions<D>): Computed<D>
+  <D extends DType.DType = "bool">(data: Nested<boolean>, options?: NumbersOptions<D>): Computed<D>
+  <D extends DType.DType = "i64">(data: Nested<bigint>, options?: NumbersOptions<D>): Computed<D>
   (data: DType.Float16Elements, options?: ShapeOptions): Computed<"f16">
+}
+
+/** Bytes that are truth values. */
+interface TruthOptions extends ShapeOptions {
+  readonly dtype: "bool"
 }
 
 type FromHostOptions = NumbersOptions<DType.DType>
@@ -90,6 +113,9 @@ type FromHostOptions = NumbersOptions<DType.DType>
  * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
  * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
  * axes. The data is copied before the effect completes.
+ *
+ * Nested truth values become bool, and bigints i64. A `Uint8Array` with `dtype: "bool"` makes truth values of its bytes,
+ * which are true but for 0.
  *
  * Plain arrays are read synchronously, number by number, which blocks the event loop for tens of milliseconds for a
  * million numbers. A typed array is checked and copied as a whole; use one for anything large.
@@ -122,7 +148,7 @@ export const fromHost: {
    * axes. The data is copied before the effect completes.
    */
   (data: Float32Array, options?: ShapeOptions): Computed<"f32">
-} & FromHost = (data: ArrayBufferView | NestedNumbers, options?: FromHostOptions): Computed<never> =>
+} & FromHost = (data: ArrayBufferView | AnyNested, options?: FromHostOptions): Computed<never> =>
   Effect.flatMap(CommandQueue, (queue) => {
     const operation = "DeviceArray.fromHost"
     const dtype = dtypeFor(operation, data, options?.dtype)
@@ -143,26 +169,32 @@ export const fromHost: {
 /** The type of the elements: that of a typed array, else the requested one. */
 const dtypeFor = (
   operation: string,
-  data: ArrayBufferView | NestedNumbers,
+  data: ArrayBufferView | AnyNested,
   asked: DType.DType | undefined
 ): DType.DType | GpuError => {
-  if (!ArrayBuffer.isView(data)) return asked ?? "f32"
+  if (!ArrayBuffer.isView(data)) return asked ?? typeOfNested(data)
   const dtype = TypedArrays.dtypeOf(operation, data)
-  return dtype instanceof GpuError || asked === undefined || asked === dtype ? dtype : invalidRequest(
-    operation,
-    `the data is a typed array of ${dtype}, and the type asked for is ${asked}`,
-    `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
-  )
+  return dtype instanceof GpuError || asked === undefined || asked === dtype ?
+    dtype
+    : asked === "bool" && dtype === "u8" ?
+    asked :
+    invalidRequest(
+      operation,
+      `the data is a typed array of ${dtype}, and the type asked for is ${asked}`,
+      `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
+    )
 }
 
 /** The elements as the queue takes them, in row-major order. */
 const numbersOf = (
   operation: string,
-  data: ArrayBufferView | NestedNumbers,
+  data: ArrayBufferView | AnyNested,
   dtype: DType.DType
 ): { readonly shape: Shape.Shape; readonly data: HostData } | GpuError => {
   if (!ArrayBuffer.isView(data)) return parse(operation, data, dtype)
-  return TypedArrays.memoryProblem(operation, data) ?? { shape: [data.byteLength / DType.byteSize(dtype)], data }
+  const elements = dtype === "bool" ? TypedArrays.truthsOf(data as Uint8Array) : data
+  return TypedArrays.memoryProblem(operation, data) ??
+    { shape: [data.byteLength / DType.byteSize(dtype)], data: elements }
 }
 
 const shapeFor = (operation: string, shape: Shape.Shape, asked: Shape.Shape | undefined): Shape.Shape | GpuError =>
@@ -305,7 +337,7 @@ const read = <D extends DType.DType>(
     const itemSize = DType.byteSize(dtype)
     const first = offset * itemSize
     const bytes = size * itemSize
-    // The queue reads whole words: for an odd number of f16 it reads one more, unless the lease ends there.
+    // The queue reads whole words: more elements of 1 and 2 bytes than there are, unless the lease ends there.
     const length = Math.min(Math.ceil(bytes / 4) * 4, lease!.size - first)
     return Effect.map(
       queue.read(lease!, Uint8Array<ArrayBuffer>, { offset: first, length }),
@@ -314,7 +346,8 @@ const read = <D extends DType.DType>(
   })
 
 /**
- * The only element of an array, whatever its axes; InvalidRequest for an array of none or several.
+ * The only element of an array, whatever its axes, in its own kind: a bigint of 64-bit integers, a truth value of bool,
+ * otherwise a number. InvalidRequest for an array of none or several.
  *
  * **Example** (A single result)
  *
@@ -331,9 +364,12 @@ const read = <D extends DType.DType>(
  * @category transfer
  * @since 0.1.0
  */
-export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, BufferPool | CommandQueue> => {
+export const toNumber = <D extends DType.DType>(
+  self: DeviceArray<D>
+): Effect.Effect<ElementOf<D>, GpuError, BufferPool | CommandQueue> => {
   const operation = "DeviceArray.toNumber"
-  return self.size === 1 ? Effect.map(toHost(self), (elements) => Number(elements[0])) : invalidRequest(
+  const first = (elements: ArrayLike<number | bigint>) => valueOf(self.dtype, elements[0]!) as ElementOf<D>
+  return self.size === 1 ? Effect.map(toHost(self), first) : invalidRequest(
     operation,
     `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,
     "Take one with slice, reduce the array, or use toHost."
@@ -341,7 +377,8 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
 }
 
 /**
- * The elements of an array in plain arrays, nested one level an axis; those of an array of no axes, as a number.
+ * The elements of an array in plain arrays, nested one level an axis: numbers, bigints of 64-bit integers, truth values of
+ * bool. The element of an array of no axes is not nested.
  *
  * **Example** (What a small array holds)
  *
@@ -355,9 +392,11 @@ export const toNumber = (self: DeviceArray): Effect.Effect<number, GpuError, Buf
  * @category transfer
  * @since 0.1.0
  */
-export const toNested = (self: DeviceArray): Effect.Effect<NestedNumbers, GpuError, BufferPool | CommandQueue> =>
+export const toNested = <D extends DType.DType>(
+  self: DeviceArray<D>
+): Effect.Effect<Nested<ElementOf<D>>, GpuError, BufferPool | CommandQueue> =>
   emptyRowsProblem(self) ??
-    Effect.map(toHost(self), (elements) => nest(elements, self.shape))
+    Effect.map(toHost(self), (elements) => nest(elements, self.shape, self.dtype))
 
 /** The most empty rows: more would exhaust the heap. */
 const mostEmptyRows = 2 ** 24

@@ -201,7 +201,7 @@ const repeated = (length: number, value: number) => Array.from({ length }, () =>
 
 const f32 = (numbers: ReadonlyArray<number>) => DeviceArray.fromHost(Float32Array.from(numbers))
 
-const single = (reduced: Made) => Effect.flatMap(reduced, DeviceArray.toNumber)
+const single = (reduced: Made) => Effect.map(Effect.flatMap(reduced, DeviceArray.toNumber), Number)
 
 /** Slow drivers do less: more than one kernel of each kind is compiled. */
 export const arrayReductionLaws = (

@@ -3,7 +3,7 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import type * as DType from "effect-gpu-pool/DType"
+import * as DType from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KernelCache from "effect-gpu-pool/KernelCache"
 import * as Effect from "effect/Effect"
@@ -36,6 +36,8 @@ const numbersOf = <D extends DType.DType>(
 /** The elements `start + index * step`, as many as NumPy has. */
 const counted = (start: number, stop: number, step: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, Math.ceil((stop - start) / step)) }, (_, index) => start + index * step)
+
+const nested = (array: DeviceArray.Computed) => Effect.flatMap(array, DeviceArray.toNested)
 
 const laws = (gpu: GpuLayer): void => {
   layer(gpu)((it) => {
@@ -105,6 +107,47 @@ const laws = (gpu: GpuLayer): void => {
         const down = DeviceArray.arange(4294967295, -1, -2147483647, { dtype: "u32" })
         deepStrictEqual(yield* numbersOf(down), [4294967295, 2147483648, 1])
       }))
+
+    it.effect("values and steps of every type", () =>
+      Effect.gen(function*() {
+        const { dtypes } = (yield* CommandQueue.CommandQueue).info
+        for (const dtype of DType.all) {
+          if (!dtypes.has(dtype)) continue
+          const isLong = dtype === "i64" || dtype === "u64"
+          const as = (number: number) => isLong ? BigInt(number) : dtype === "bool" ? number === 1 : number
+          for (const length of [1, 2, 3, 4, 5, 9]) {
+            const all = (value: number) => Array.from({ length }, () => as(value))
+            deepStrictEqual(yield* nested(DeviceArray.zeros([length], { dtype })), all(0), dtype)
+            deepStrictEqual(yield* nested(DeviceArray.ones([length], { dtype })), all(1), dtype)
+            deepStrictEqual(
+              yield* nested(DeviceArray.lazy(DeviceArray.full([length], as(1), { dtype }))),
+              all(1),
+              dtype
+            )
+          }
+          deepStrictEqual(yield* nested(DeviceArray.arange(2, { dtype })), [as(0), as(1)], dtype)
+          deepStrictEqual(yield* nested(DeviceArray.eye(2, { dtype })), [[as(1), as(0)], [as(0), as(1)]], dtype)
+          if (dtype === "bool") {
+            yield* refuses("InvalidRequest", DeviceArray.arange(3, { dtype }), "bool")
+            yield* refuses("InvalidRequest", DeviceArray.full([2], 2, { dtype }), "2", "true or false")
+            continue
+          }
+          deepStrictEqual(yield* nested(DeviceArray.arange(9, 0, -4, { dtype })), [9, 5, 1].map(as), dtype)
+        }
+        if (!dtypes.has("i64")) return
+        const far = 2n ** 53n + 1n
+        const up = yield* DeviceArray.arange(far, far + 4n, 3n)
+        deepStrictEqual([up.dtype, yield* DeviceArray.toNested(up)], ["i64", [far, far + 3n]])
+        const down = yield* DeviceArray.arange(2n ** 64n - 1n, 2n ** 64n - 8n, -3n, { dtype: "u64" })
+        deepStrictEqual(yield* DeviceArray.toNested(down), [1n, 4n, 7n].map((less) => 2n ** 64n - less))
+        deepStrictEqual(yield* DeviceArray.toNested(yield* DeviceArray.arange(5n, 0n)), [])
+        deepStrictEqual((yield* DeviceArray.full([1], 7n)).dtype, "i64")
+        deepStrictEqual((yield* DeviceArray.full([1], true, { dtype: "i64" })).dtype, "i64")
+        yield* refuses("InvalidRequest", DeviceArray.arange(2n ** 63n, 2n ** 63n + 2n), "9223372036854775808n", "u64")
+        yield* refuses("InvalidRequest", DeviceArray.arange(1n, 2n, 0n), "step is 0n")
+        const asked = DeviceArray.arange(3n, { dtype: "i32" as "i64" })
+        yield* refuses("InvalidRequest", asked, "bigints", "i32")
+      }).pipe(Effect.scoped))
 
     it.effect("fractions at even steps, as many as NumPy counts, to a few units in the last place", () =>
       property(

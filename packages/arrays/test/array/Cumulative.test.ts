@@ -53,7 +53,9 @@ const combine: { readonly [N in Name]: (dtype: Type, a: number, b: number) => nu
   cummin: (_, a, b) => Math.min(a, b)
 }
 
-const operations: { readonly [N in Name]: DeviceArray.Cumulation } = {
+type Operation = (x: DeviceArray.DeviceArray, options?: { readonly axis?: number | undefined }) => DeviceArray.Computed
+
+const operations: { readonly [N in Name]: Operation } = {
   cumsum: DeviceArray.cumsum,
   cumprod: DeviceArray.cumprod,
   cummax: DeviceArray.cummax,

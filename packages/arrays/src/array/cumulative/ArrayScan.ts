@@ -9,7 +9,7 @@ import * as Queue from "effect-gpu-pool/CommandQueue"
 import type { DType } from "effect-gpu-pool/DType"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Expr from "../../kernels/Expr.ts"
+import type * as Expr from "../../kernels/Expr.ts"
 import { position } from "../../kernels/reduction/Reduction.ts"
 import * as Scan from "../../kernels/scan/Scan.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
@@ -42,7 +42,7 @@ const generate = (
   const coordinates = rowAxes === undefined ? PlanExpressions.inOrder : coordinatesInRows(rowAxes)
   const { args, expressions } = PlanExpressions.generate(plan, coordinates, "combined")
   const [element] = expressions as readonly [Expr.Expr<DType>]
-  const [mapped] = map(castTo(dtype, element), position)
+  const [mapped] = map(PlanExpressions.castTo(dtype, element), position)
   const [carried] = state(dtype)
   const operations = PlanExpressions.nameOf(plan)
   return new Scan.Scan({
@@ -51,12 +51,9 @@ const generate = (
     state: carried!,
     map: mapped!,
     combine,
-    output: (scanned) => castTo(dtype, scanned)
+    output: (scanned) => PlanExpressions.castTo(dtype, scanned)
   })
 }
-
-const castTo = (dtype: DType, value: Expr.Expr<DType>): Expr.Expr<DType> =>
-  value.type === dtype ? value : Expr.astype(value, dtype)
 
 /**
  * Combines each element with those before it, by a rule whose state is its result: along an axis, or of all elements in

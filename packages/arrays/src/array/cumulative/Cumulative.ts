@@ -8,9 +8,10 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError } from "effect-gpu-pool/GpuError"
-import { ofArray } from "../ArrayProblem.ts"
+import { type AnyFunction, ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import type { Computed } from "../fusion/Evaluation.ts"
+import * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { Rule } from "../reduction/ArrayReduction.ts"
 import { countProblem } from "../reduction/Request.ts"
@@ -34,7 +35,7 @@ import { scan } from "./ArrayScan.ts"
 export interface CumulativeOptions<out D extends DType = DType> {
   /** The axis, negative ones counted from the last; all elements in row-major order, as one row, without it. */
   readonly axis?: number | undefined
-  /** The type of the result, to which elements are cast first. Default: their own. */
+  /** The type of the result, to which elements are cast first. Default: their own, or `Summed` of it in sums and products. */
   readonly dtype?: D | undefined
 }
 
@@ -69,12 +70,34 @@ export interface Cumulation {
   <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<D>
 }
 
-const cumulation = (name: string, rule: Rule): Cumulation =>
-  ofArray(name, (operation, self, options?: CumulativeOptions) => {
+/**
+ * A {@link Cumulation} of sums or products, in the type that the options name, otherwise in `Summed` of the elements' own.
+ *
+ * **Example** (Choosing a cumulation)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const soFar = (adds: boolean): DeviceArray.SumCumulation => adds ? DeviceArray.cumsum : DeviceArray.cumprod
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SumCumulation {
+  <R extends DType>(options: CastOptions<R>): (self: DeviceArray) => Computed<R>
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  <R extends DType>(self: DeviceArray, options: CastOptions<R>): Computed<R>
+  <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
+}
+
+/** `F` is the type that users see. */
+const cumulation = <F extends AnyFunction>(name: string, rule: Rule, own: (dtype: DType) => DType): F =>
+  ofArray<F>(name, (operation, self, options?: CumulativeOptions) => {
     const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
     return axis instanceof GpuError
       ? axis
-      : countProblem(operation, self) ?? scan(operation, rule, self, axis, options?.dtype ?? self.dtype)
+      : countProblem(operation, self) ?? scan(operation, rule, self, axis, options?.dtype ?? own(self.dtype))
   })
 
 /**
@@ -108,8 +131,8 @@ export const cumsum: {
    * The sum of each element and all before it: along an axis, or of all elements in row-major order, as one row. Integers
    * wrap; f16 is summed in f32, and each sum rounded once.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & Cumulation = cumulation("cumsum", Rules.sum)
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+} & SumCumulation = cumulation("cumsum", Rules.sum, Promotion.summed)
 
 /**
  * The product of each element and all before it, with the options of {@link cumsum}. Integers wrap.
@@ -134,8 +157,8 @@ export const cumprod: {
   /**
    * The product of each element and all before it, with the options of {@link cumsum}. Integers wrap.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & Cumulation = cumulation("cumprod", Rules.product)
+  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+} & SumCumulation = cumulation("cumprod", Rules.product, Promotion.summed)
 
 /**
  * The largest of each element and all before it, with the options of {@link cumsum}: NumPy's `maximum.accumulate`. From a NaN
@@ -163,7 +186,7 @@ export const cummax: {
    * on, all are NaN.
    */
   (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & Cumulation = cumulation("cummax", Rules.max)
+} & Cumulation = cumulation("cummax", Rules.max, (dtype) => dtype)
 
 /**
  * The smallest of each element and all before it, with the options of {@link cumsum}: NumPy's `minimum.accumulate`. From a NaN
@@ -187,4 +210,4 @@ export const cummin: {
    * on, all are NaN.
    */
   (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-} & Cumulation = cumulation("cummin", Rules.min)
+} & Cumulation = cumulation("cummin", Rules.min, (dtype) => dtype)

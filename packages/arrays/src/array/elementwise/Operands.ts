@@ -6,22 +6,29 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import type { Operation } from "effect-gpu-pool/Operation"
+import { isLong, type Operation } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
 import type { AnyFunction } from "../ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
+import { elementOf, type Scalar, shownScalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
 
-export type Operand = DeviceArray | number
+export type Operand = DeviceArray | Scalar
 
 /** An operation that expressions have. */
 export const plain = (operation: Operation): ArrayOperation => ({
   name: operation,
   build: (operands) => Expression.apply(operation, operands) as Expr.Expr<DType>
+})
+
+/** An operation that expressions have, and another one for truth values, which expressions do not take as numbers. */
+export const plainOrTruth = (operation: Operation, ofTruths: Operation): ArrayOperation => ({
+  name: operation,
+  build: (operands, dtype) => Expression.apply(dtype === "bool" ? ofTruths : operation, operands) as Expr.Expr<DType>
 })
 
 /** An operation of one array. `F` is the type that users see. */
@@ -49,11 +56,11 @@ export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatur
   }
 }
 
-/** A number takes the type of the array beside it. */
+/** A value of the program takes the type of the array beside it. */
 const typeBeside = (operand: Operand, beside: Operand): DType =>
-  typeof operand === "number" ? (beside as DeviceArray).dtype : operand.dtype
+  typeof operand === "object" ? operand.dtype : (beside as DeviceArray).dtype
 
-/** Applies an operation to arrays and numbers, which broadcast. */
+/** Applies an operation to arrays and values of the program, which broadcast. */
 export const combine = (
   name: string,
   operation: ArrayOperation,
@@ -63,8 +70,8 @@ export const combine = (
   let shape: Shape.Shape | undefined
   for (let at = 0; at < operands.length; at++) {
     const operand = operands[at]!
-    if (typeof operand === "number") {
-      if (!Expression.holds(types[at]!, operand)) return notHeld(name, operand, types[at]!)
+    if (typeof operand !== "object") {
+      if (!fitsBeside(types[at]!, operand)) return notHeld(name, operand, types[at]!)
     } else {
       const broadcast = shape === undefined ? operand.shape : Shape.broadcast(name, shape, operand.shape)
       if (broadcast instanceof GpuError) return broadcast
@@ -80,12 +87,22 @@ const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
   invalidRequest(
     name,
     dtypes.length === 1 ? `the array is of ${dtypes[0]}` : `the operands are of ${dtypes.join(" and ")}`,
-    "It takes integers: cast with DeviceArray.astype(x, \"i32\")."
+    "Cast first, as DeviceArray.astype(x, \"i32\") does."
   )
 
-const notHeld = (name: string, number: number, dtype: DType): GpuError =>
+/** Beside truth values, numbers are not taken for such: what is meant may be arithmetic. */
+const fitsBeside = (dtype: DType, value: Scalar): boolean =>
+  elementOf(dtype, value) !== undefined && (dtype !== "bool" || typeof value === "boolean")
+
+const notHeld = (name: string, value: Scalar, dtype: DType): GpuError =>
   invalidRequest(
     name,
-    `the number ${number} is not of type ${dtype}, which it takes beside the array`,
-    "Use a whole number in range, or cast the array first: DeviceArray.astype(x, \"f32\")."
+    `the ${typeof value} ${shownScalar(value)} is not of type ${dtype}, which it takes beside the array`,
+    besideHint(dtype)
   )
+
+const besideHint = (dtype: DType): string => {
+  if (dtype === "bool") return "Use true or false, or cast the array first: DeviceArray.astype(x, \"i32\")."
+  const whole = isLong(dtype) ? "bigint" : "whole number"
+  return `Use a ${whole} in range, or cast the array first: DeviceArray.astype(x, "f32").`
+}

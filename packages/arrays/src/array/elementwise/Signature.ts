@@ -41,6 +41,11 @@ export const any: UnarySignatures = each((dtype) => ({ operands: [dtype], result
 /** Numbers to themselves. */
 export const same: UnarySignatures = each((dtype) => dtype === "bool" ? undefined : any[dtype])
 
+const hasBits = (dtype: DType): boolean => isInteger(dtype) || dtype === "bool"
+
+/** Integers and truth values to themselves. */
+export const bits: UnarySignatures = each((dtype) => hasBits(dtype) ? any[dtype] : undefined)
+
 /** Integers to themselves. */
 export const integer: UnarySignatures = each((dtype) => isInteger(dtype) ? same[dtype] : undefined)
 
@@ -58,11 +63,14 @@ const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySi
 
 const alike = (dtype: DType, result = dtype): Signature => ({ operands: [dtype, dtype], result })
 
+/** The common type of two to itself, also of truth values. */
+export const commonOrTruth = tabulate((a, b) => alike(Promotion.promote(a, b)))
+
 /** The common type of two, a number, to itself. */
 export const common = tabulate((a, b) => a === "bool" && b === "bool" ? undefined : alike(Promotion.promote(a, b)))
 
-/** The same for integers only. */
-export const commonInteger = tabulate((a, b) => isInteger(a) && isInteger(b) ? common[a][b] : undefined)
+/** The common type of integers and truth values. */
+export const commonBits = tabulate((a, b) => hasBits(a) && hasBits(b) ? commonOrTruth[a][b] : undefined)
 
 /** Functions of two real numbers. */
 export const commonReal = tabulate((a, b) => alike(Promotion.floating(Promotion.promote(a, b))))

@@ -4,10 +4,11 @@
  * @internal
  */
 import type { DeviceArray } from "../ArrayValue.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import * as Plan from "./Plan.ts"
 
-export const isRecorded = (operand: DeviceArray | number): operand is DeviceArray =>
-  typeof operand !== "number" && operand.pending !== undefined
+export const isRecorded = (operand: DeviceArray | Scalar): operand is DeviceArray =>
+  typeof operand === "object" && operand.pending !== undefined
 
 /**
  * The arrays that must get memory first, in this order, so that one kernel each is enough for them and for the array
@@ -61,8 +62,8 @@ class Cutter {
   }
 }
 
-const arraysAmong = (operands: ReadonlyArray<DeviceArray | number>): ReadonlyArray<DeviceArray> =>
-  operands.filter((operand) => typeof operand !== "number")
+const arraysAmong = (operands: ReadonlyArray<DeviceArray | Scalar>): ReadonlyArray<DeviceArray> =>
+  operands.filter((operand) => typeof operand === "object")
 
 const leaf = (array: DeviceArray): Part => ({ leaves: new Set([array]), recorded: new Set() })
 

@@ -16,6 +16,7 @@ import * as Scope from "effect/Scope"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import * as Reduction from "../../kernels/reduction/Reduction.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Cuts from "./Cuts.ts"
 import * as Plan from "./Plan.ts"
@@ -84,7 +85,7 @@ const servicesOf = (context: Context.Context<never>): Services => ({
  */
 export const apply = <D extends DType>(
   operation: ArrayOperation,
-  operands: ReadonlyArray<DeviceArray | number>,
+  operands: ReadonlyArray<DeviceArray | Scalar>,
   operandTypes: ReadonlyArray<DType>,
   dtype: D,
   shape: Shape.Shape

@@ -9,9 +9,9 @@
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
 import type { Constant } from "effect-gpu-pool/LanguageWriter"
-import { held } from "../../kernels/expression/Expression.ts"
 import type { DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
+import { elementOf } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Indexing from "./Indexing.ts"
 
@@ -126,10 +126,10 @@ class Planner {
     const operands: Array<number> = []
     for (let at = 0; at < given.length; at++) {
       const operand = given[at]!
-      if (typeof operand !== "number") {
+      if (typeof operand === "object") {
         operands.push(this.visit(operand))
       } else {
-        this.numbers.push(held(operandTypes[at]!, operand))
+        this.numbers.push(elementOf(operandTypes[at]!, operand)!)
         operands.push(this.#add({ _tag: "Number", dtype: operandTypes[at]! }, undefined))
       }
     }

@@ -178,7 +178,7 @@ class Generator {
 const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> =>
   Expression.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
 
-const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
+export const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
   operand.type === dtype ? operand : Expression.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
 /** The name of a kernel, made from its operations so that an error says what failed. */

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import type { Shape } from "../layout/Shape.ts"
 import { copyRuns, runsOf } from "./Copying.ts"
 import { type ArrayServices, evaluateAll, evaluateCopy } from "./Evaluation.ts"
@@ -32,32 +33,32 @@ const scalar: Shape = []
  */
 export const store = (
   target: DeviceArray,
-  source: DeviceArray | number
+  source: DeviceArray | Scalar
 ): Effect.Effect<void, GpuError, ArrayServices> => into(target, source, false)
 
 /** The same in memory that recorded arrays may read: these can no longer be computed. */
 export const overwrite = (
   target: DeviceArray,
-  source: DeviceArray | number
+  source: DeviceArray | Scalar
 ): Effect.Effect<void, GpuError, ArrayServices> => into(target, source, true)
 
 const into = (
   target: DeviceArray,
-  source: DeviceArray | number,
+  source: DeviceArray | Scalar,
   overwrites: boolean
 ): Effect.Effect<void, GpuError, ArrayServices> =>
   target.size === 0 ? Effect.void : Effect.withFiber((fiber) => {
     const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
-    const runs = typeof source === "number" ? undefined : runsOf(source, target, queue.info)
+    const runs = typeof source === "object" ? runsOf(source, target, queue.info) : undefined
     if (runs !== undefined) {
       if (overwrites) Writes.note(target.lease!)
       return copyRuns(queue, source as DeviceArray, target, runs)
     }
     const { dtype } = target
-    const shape = typeof source === "number" ? scalar : source.shape
+    const shape = typeof source === "object" ? source.shape : scalar
     const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype]))
     const plan = Plan.make([value, target], target.shape)
-    if (typeof source !== "number") {
+    if (typeof source === "object") {
       if (source.pending !== undefined && !Plan.fits(plan, 0, queue.info.limits.maxVectorArguments)) {
         return Effect.andThen(evaluateAll([source]), Effect.suspend(() => into(target, source, overwrites)))
       }

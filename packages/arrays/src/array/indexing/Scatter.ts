@@ -21,6 +21,7 @@ import * as PlanKernels from "../fusion/PlanKernels.ts"
 import { storing } from "../fusion/Storing.ts"
 import * as Writes from "../fusion/Writes.ts"
 import * as Layout from "../layout/Layout.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import type * as Shape from "../layout/Shape.ts"
 import { Memo } from "../Memo.ts"
 import { type DeviceIndices, shapeAt } from "./Extent.ts"
@@ -33,7 +34,7 @@ export interface Scattering {
   readonly target: DeviceArray
   readonly indices: DeviceIndices
   /** It broadcasts to the shape of the elements at the positions. */
-  readonly source: DeviceArray | number
+  readonly source: DeviceArray | Scalar
   readonly axis: number | undefined
   readonly mode: Mode
 }
@@ -48,7 +49,7 @@ export const scatter = (given: Scattering): Effect.Effect<void, GpuError, ArrayS
     const { axis, indices, mode, source, target } = given
     const { dispatch, info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const views = viewsOf(target, indices, axis)
-    const shape = typeof source === "number" ? scalar : source.shape
+    const shape = typeof source === "object" ? source.shape : scalar
     const value = dense(target.dtype, shape, new Pending(putOperation, [source], [target.dtype]))
     const plan = Plan.make([value, views.target, views.indices], views.target.shape)
     if (indices.lease === target.lease) {
@@ -56,7 +57,7 @@ export const scatter = (given: Scattering): Effect.Effect<void, GpuError, ArrayS
         Effect.flatMap(evaluateCopy(indices), (copy) => scatter({ ...given, indices: copy }))
       )
     }
-    if (typeof source !== "number") {
+    if (typeof source === "object") {
       if (source.pending !== undefined && !Plan.fits(plan, 0, info.limits.maxVectorArguments)) {
         return Effect.andThen(evaluateAll([source]), Effect.suspend(() => scatter(given)))
       }

@@ -8,15 +8,14 @@ import * as DTypes from "effect-gpu-pool/DType"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
-import { holds } from "../../kernels/expression/Expression.ts"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
 import * as FreshArray from "../FreshArray.ts"
 import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import { store } from "../fusion/Storing.ts"
 import * as Layout from "../layout/Layout.ts"
+import { elementOf, elementProblem, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
-import { elementHint } from "../transfer/NestedNumbers.ts"
 import { countProblem } from "./Counts.ts"
 import * as PadKernel from "./PadKernel.ts"
 
@@ -80,7 +79,7 @@ export interface PadOptions {
    * The elements of a constant border: one for all, one before and one after on every axis, or a pair for each axis. In a corner the
    * last axis decides. Default: 0.
    */
-  readonly value?: number | readonly [number, number] | ReadonlyArray<readonly [number, number]> | undefined
+  readonly value?: Scalar | readonly [Scalar, Scalar] | ReadonlyArray<readonly [Scalar, Scalar]> | undefined
 }
 
 /**
@@ -119,7 +118,7 @@ export const pad: {
   <D extends DType>(self: DeviceArray<D>, width: PadWidth, options?: PadOptions): Computed<D>
 } = ofArray("pad", (operation, self, width: PadWidth, options?: PadOptions) => {
   const mode = options?.mode ?? "constant"
-  const borders = pairsOf(operation, self.shape, width, "widths")
+  const borders = pairsOf<number>(operation, self.shape, width, "widths")
   if (borders instanceof GpuError) return borders
   for (const count of borders.flat()) {
     const problem = countProblem(operation, "a width", count)
@@ -138,18 +137,21 @@ export const pad: {
 }, isDataFirst(3))
 
 /** Counts or values before and after the elements of an axis. */
-type Pair = readonly [number, number]
+type Pair<A extends Scalar> = readonly [A, A]
 
-const isPair = (given: Exclude<PadWidth, number>): given is Pair => given.length === 2 && typeof given[0] === "number"
+type Pairs<A extends Scalar> = A | Pair<A> | ReadonlyArray<Pair<A>>
 
-const pairsOf = (
+const isPair = <A extends Scalar>(given: Pair<A> | ReadonlyArray<Pair<A>>): given is Pair<A> =>
+  given.length === 2 && typeof given[0] !== "object"
+
+const pairsOf = <A extends Scalar>(
   operation: string,
   shape: Shape.Shape,
-  given: PadWidth,
+  given: Pairs<A>,
   what: string
-): ReadonlyArray<Pair> | GpuError => {
-  const every: Pair | undefined = typeof given === "number" ? [given, given] : isPair(given) ? given : undefined
-  const pairs = every === undefined ? given as ReadonlyArray<Pair> : shape.map(() => every)
+): ReadonlyArray<Pair<A>> | GpuError => {
+  const every: Pair<A> | undefined = typeof given !== "object" ? [given, given] : isPair(given) ? given : undefined
+  const pairs = every === undefined ? given as ReadonlyArray<Pair<A>> : shape.map(() => every)
   return pairs.length === shape.length ? pairs : invalidRequest(
     operation,
     `${pairs.length} pairs of ${what} were given for the shape ${Shape.format(shape)}, which has ${shape.length} axes`,
@@ -160,22 +162,24 @@ const pairsOf = (
 const constant = (
   operation: string,
   self: DeviceArray,
-  borders: ReadonlyArray<Pair>,
+  borders: ReadonlyArray<Pair<number>>,
   shape: Shape.Shape,
   value: NonNullable<PadOptions["value"]>
 ): Computed => {
   const { dtype } = self
-  const values = pairsOf(operation, self.shape, value, "values")
+  const values = pairsOf<Scalar>(operation, self.shape, value, "values")
   if (values instanceof GpuError) return values
-  const wrong = values.flat().find((one) => !holds(dtype, one))
-  if (wrong !== undefined) return invalidRequest(operation, `the value ${wrong} is no ${dtype}`, elementHint(wrong))
+  for (const one of values.flat()) {
+    const problem = elementProblem(operation, dtype, one)
+    if (problem !== undefined) return problem
+  }
   const [first = 0] = values.flat()
-  const isOne = values.every((pair) => pair.every((one) => Object.is(one, first)))
+  const isSame = values.every((pair) => pair.every((one) => Object.is(one, first)))
   return FreshArray.make(operation, dtype, shape, (lease, queue) => {
     const inside = region(lease, dtype, shape, borders.map(([before]) => before), self.shape)
     return Effect.andThen(
-      isOne
-        ? queue.fill(lease, DTypes.element(dtype, first))
+      isSame
+        ? queue.fill(lease, DTypes.element(dtype, elementOf(dtype, first)!))
         : Effect.forEach(
           sidesOf(self, borders, shape),
           ({ axis, lengths, side, starts }) => store(region(lease, dtype, shape, starts, lengths), values[axis]![side]),
@@ -208,7 +212,7 @@ interface Side {
   readonly lengths: Shape.Shape
 }
 
-const sidesOf = (self: DeviceArray, borders: ReadonlyArray<Pair>, shape: Shape.Shape): ReadonlyArray<Side> =>
+const sidesOf = (self: DeviceArray, borders: ReadonlyArray<Pair<number>>, shape: Shape.Shape): ReadonlyArray<Side> =>
   borders.flatMap(([before, after], axis) =>
     ([0, 1] as const).map((side) => ({
       axis,
@@ -229,7 +233,7 @@ const maxLength = 0x3fffffff
 const extended = (
   operation: string,
   self: DeviceArray,
-  borders: ReadonlyArray<Pair>,
+  borders: ReadonlyArray<Pair<number>>,
   shape: Shape.Shape,
   mode: PadKernel.Extension
 ): Computed => {

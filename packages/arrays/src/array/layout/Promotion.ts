@@ -222,6 +222,41 @@ const floats = {
   f64: "f64"
 } as const satisfies { readonly [A in DType]: DType }
 
+const sums = {
+  bool: "i32",
+  u8: "u32",
+  i8: "i32",
+  u16: "u32",
+  i16: "i32",
+  u32: "u32",
+  i32: "i32",
+  u64: "u64",
+  i64: "i64",
+  f16: "f16",
+  f32: "f32",
+  f64: "f64"
+} as const satisfies { readonly [A in DType]: DType }
+
+/**
+ * The element type of sums and products of elements: i32 for truth values and integers of 8 or 16 bits with a sign, u32
+ * for those without, all others as they are.
+ *
+ * **Example** (The sum of bytes)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const total: DeviceArray.Summed<"u8"> = "u32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Summed<D extends DType> = (typeof sums)[D]
+
+/** @internal */
+export const summed = <D extends DType>(dtype: D): Summed<D> => sums[dtype]
+
 /**
  * The element type in which functions of real numbers are computed: floats as they are, integers of 64 bits as f64, all
  * others as f32.

@@ -33,21 +33,22 @@ export interface Rule {
 }
 
 /** Of all elements, and by how many axes of a plan a row has. */
-const reductions = { all: new Structures<Reduction>(512), rows: new Map<number, Structures<Reduction>>() }
+/** By the type to which elements are cast, and by the axes of a row. */
+const reductions = new Map<string, Structures<Reduction>>()
 
 /** Undefined where all elements are one row, in order. */
 type RowAxes = number | undefined
 
-const structuresOf = (rowAxes: RowAxes): Structures<Reduction> => {
-  if (rowAxes === undefined) return reductions.all
-  let known = reductions.rows.get(rowAxes)
-  if (known === undefined) reductions.rows.set(rowAxes, known = new Structures(512))
+const structuresOf = (dtype: DType, rowAxes: RowAxes): Structures<Reduction> => {
+  const key = `${dtype} ${rowAxes}`
+  let known = reductions.get(key)
+  if (known === undefined) reductions.set(key, known = new Structures(512))
   return known
 }
 
-const reductionOf = (rule: Rule, plan: Plan.Plan, rowAxes: RowAxes): Reduction => {
-  const slot = structuresOf(rowAxes).slot(rule, plan)
-  return slot.value ??= generate(rule, plan, rowAxes)
+const reductionOf = (rule: Rule, plan: Plan.Plan, dtype: DType, rowAxes: RowAxes): Reduction => {
+  const slot = structuresOf(dtype, rowAxes).slot(rule, plan)
+  return slot.value ??= generate(rule, plan, dtype, rowAxes)
 }
 
 /** The coordinates of an element of a row, the last `rowAxes` of them in the row. */
@@ -59,7 +60,12 @@ export const coordinatesInRows = (rowAxes: number): PlanExpressions.Coordinates 
   ]
 }
 
-const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, rowAxes: RowAxes): Reduction => {
+const generate = (
+  { combine, map, name, state }: Rule,
+  plan: Plan.Plan,
+  dtype: DType,
+  rowAxes: RowAxes
+): Reduction => {
   const coordinates = rowAxes === undefined ? PlanExpressions.inOrder : coordinatesInRows(rowAxes)
   const { args, expressions } = PlanExpressions.generate(plan, coordinates, "combined")
   const [element] = expressions as readonly [Expr.Expr<DType>]
@@ -67,32 +73,33 @@ const generate = ({ combine, map, name, state }: Rule, plan: Plan.Plan, rowAxes:
   return new Reduction({
     name: `array_${name}${operations === "" ? "" : `_of_${operations}`}`,
     args,
-    state: state(element.type),
-    map: map(element, position),
+    state: state(dtype),
+    map: map(PlanExpressions.castTo(dtype, element), position),
     combine,
     commutative: true
   })
 }
 
-/** The lease with the results of a rule, one for each row along the axes, in the caller's scope. */
+/** The lease with the results of a rule, one for each row along the axes, in the caller's scope. Elements are cast first. */
 export const reduce = (
   rule: Rule,
   array: DeviceArray,
-  axes: ReadonlyArray<number> | undefined
+  axes: ReadonlyArray<number> | undefined,
+  dtype: DType = array.dtype
 ): Effect.Effect<PooledBuffer, GpuError, ArrayServices> =>
   Effect.withFiber((fiber) => {
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const { inner, plan } = axes === undefined
       ? { plan: Plan.make([array], array.shape), inner: undefined }
       : Plan.along(array, axes)
-    const components = rule.state(array.dtype).length
+    const components = rule.state(dtype).length
     // Besides the operands of the array, a kernel takes a vector for each component.
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {
-      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axes)))
+      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axes, dtype)))
     }
     return Writes.problem(plan) ?? Effect.flatMap(
       run(
-        reductionOf(rule, plan, inner),
+        reductionOf(rule, plan, dtype, inner),
         PlanExpressions.argumentsOf(plan, "combined"),
         rowsOf(plan, array, axes, inner)
       ),

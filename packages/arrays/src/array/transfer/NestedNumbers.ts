@@ -5,7 +5,7 @@
  */
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { held, holds } from "../../kernels/expression/Expression.ts"
+import { elementHint, type ElementOf, elementOf, type Scalar, shownScalar, typeOfScalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import { allocate } from "./TypedArrays.ts"
 
@@ -25,6 +25,33 @@ import { allocate } from "./TypedArrays.ts"
  */
 export type NestedNumbers = number | ReadonlyArray<NestedNumbers>
 
+/**
+ * A value of the program, or arrays of values nested one level an axis: bigints for integers of 64 bits, truth values for bool.
+ *
+ * **Example** (Which of a table are there)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const present: DeviceArray.Nested<boolean> = [[true, false], [true, true]]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Nested<A extends Scalar> = A | ReadonlyArray<Nested<A>>
+
+/** What {@link parse} takes; undefined is a hole of a list, which types do not show. @internal */
+export type AnyNested = Nested<Scalar>
+
+/** The element type of the first value, which {@link parse} takes for that of all. @internal */
+export const typeOfNested = (nested: AnyNested): "f32" | "i64" | "bool" => {
+  let value: AnyNested | undefined = nested
+  // Not more levels than there may be axes: a list may contain itself.
+  for (let axis = 0; axis < Shape.maxRank && typeof value === "object"; axis++) value = value[0]
+  return typeOfScalar(value)
+}
+
 /** Numbers in row-major order, with their shape. @internal */
 export interface Numbers {
   readonly shape: Shape.Shape
@@ -32,9 +59,9 @@ export interface Numbers {
 }
 
 /** The lengths of the first element at each level; the others are compared later. */
-const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuError => {
+const shapeOf = (operation: string, nested: AnyNested): Shape.Shape | GpuError => {
   const shape: Array<number> = []
-  let value: NestedNumbers | undefined = nested
+  let value: AnyNested | undefined = nested
   while (typeof value === "object") {
     if (shape.length === Shape.maxRank) {
       return invalidRequest(
@@ -47,13 +74,6 @@ const shapeOf = (operation: string, nested: NestedNumbers): Shape.Shape | GpuErr
     value = value[0]
   }
   return Shape.problem(operation, shape) ?? shape
-}
-
-/** The advice for what an element type cannot represent; undefined stands for a hole of a list, which types do not show. @internal */
-export const elementHint = (value: number | undefined): string => {
-  if (value === undefined) return "Give each element a number, as fill(0) does."
-  if (!Number.isFinite(value)) return `Integers have no NaN and no infinities. Use { dtype: "f32" }.`
-  return `Use a type that holds it, as { dtype: "f32" }${Number.isInteger(value) ? "." : ", or round it."}`
 }
 
 const place = (path: ReadonlyArray<number>): string => `[${path.join("][")}]`
@@ -74,7 +94,7 @@ class Reader {
   }
 
   /** Reads the value at the path. Returns what is wrong with it, if anything. */
-  read(value: NestedNumbers | undefined): GpuError | undefined {
+  read(value: AnyNested | undefined): GpuError | undefined {
     const axis = this.#path.length
     if (axis === this.#shape.length) return this.#number(value)
     const length = this.#shape[axis]!
@@ -88,17 +108,23 @@ class Reader {
     return undefined
   }
 
-  #number(value: NestedNumbers | undefined): GpuError | undefined {
+  #number(value: AnyNested | undefined): GpuError | undefined {
     if (typeof value === "object") return this.#ragged(value, undefined)
-    if (value !== undefined && holds(this.#dtype, value)) {
-      this.#data[this.#count++] = held(this.#dtype, value)
+    const element = value === undefined ? undefined : elementOf(this.#dtype, value)
+    if (element !== undefined) {
+      // Typed arrays take truth values as 0 and 1.
+      this.#data[this.#count++] = element as number
       return undefined
     }
     const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
-    return invalidRequest(this.#operation, `${where} is ${value}, no ${this.#dtype}`, elementHint(value))
+    return invalidRequest(
+      this.#operation,
+      `${where} is ${shownScalar(value)}, no ${this.#dtype}`,
+      elementHint(this.#dtype, value)
+    )
   }
 
-  #ragged(value: NestedNumbers | undefined, length: number | undefined): GpuError {
+  #ragged(value: AnyNested | undefined, length: number | undefined): GpuError {
     const found = typeof value === "object" ? `an array of ${value.length}` : String(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(
@@ -116,7 +142,7 @@ class Reader {
  *
  * @internal
  */
-export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DType): Numbers | GpuError => {
+export const parse = (operation: string, nested: AnyNested, dtype: DType.DType): Numbers | GpuError => {
   const shape = shapeOf(operation, nested)
   if (shape instanceof GpuError) return shape
   const elements = Shape.size(shape)
@@ -126,10 +152,18 @@ export const parse = (operation: string, nested: NestedNumbers, dtype: DType.DTy
   return new Reader(operation, dtype, numbers).read(nested) ?? numbers
 }
 
-/** Numbers in row-major order, nested by a shape. @internal */
-export const nest = (data: ArrayLike<number | bigint>, shape: Shape.Shape): NestedNumbers => {
+/** Elements in row-major order, nested by a shape. @internal */
+export const nest = <D extends DType.DType>(
+  data: ArrayLike<number | bigint>,
+  shape: Shape.Shape,
+  dtype: D
+): Nested<ElementOf<D>> => {
   let at = 0
-  const level = (axis: number): NestedNumbers =>
-    axis === shape.length ? Number(data[at++]) : Array.from({ length: shape[axis]! }, () => level(axis + 1))
-  return level(0)
+  const level = (axis: number): AnyNested =>
+    axis === shape.length ? valueOf(dtype, data[at++]!) : Array.from({ length: shape[axis]! }, () => level(axis + 1))
+  return level(0) as Nested<ElementOf<D>>
 }
+
+/** An element of a typed array as programs have it: the bytes of truth values as such. @internal */
+export const valueOf = (dtype: DType.DType, element: number | bigint): Scalar =>
+  dtype === "bool" ? element !== 0 : element

@@ -111,7 +111,7 @@ const leaseOf = (array: DeviceArray, seen: Set<DeviceArray>): PooledBuffer | und
   if (array.pending === undefined) return array.lease
   seen.add(array)
   for (const operand of array.pending.operands) {
-    const lease = typeof operand === "number" || seen.has(operand) ? undefined : leaseOf(operand, seen)
+    const lease = typeof operand !== "object" || seen.has(operand) ? undefined : leaseOf(operand, seen)
     if (lease !== undefined) return lease
   }
   return undefined

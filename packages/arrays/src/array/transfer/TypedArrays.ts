@@ -11,7 +11,14 @@ const dtypes: { readonly [name: string]: DType } = {
   Int32Array: "i32",
   Uint32Array: "u32",
   Float16Array: "f16",
-  Float64Array: "f64"
+  Float64Array: "f64",
+  Int8Array: "i8",
+  Uint8Array: "u8",
+  Uint8ClampedArray: "u8",
+  Int16Array: "i16",
+  Uint16Array: "u16",
+  BigInt64Array: "i64",
+  BigUint64Array: "u64"
 }
 
 /** The element type of a typed array; InvalidRequest for classes whose elements no device has. */
@@ -21,11 +28,13 @@ export const dtypeOf = (operation: string, view: ArrayBufferView): DType | GpuEr
   return dtypes[name] ?? invalidRequest(
     operation,
     `the class of the data is ${name}, whose elements are of no type that devices have`,
-    name.startsWith("Big") || name === "DataView"
-      ? `Pass one of ${Object.keys(dtypes).join(", ")}, or an array of numbers.`
-      : "Convert it: Float32Array.from(data), Int32Array.from(data) or Uint32Array.from(data)."
+    `Pass one of ${Object.keys(dtypes).join(", ")}, or an array of numbers.`
   )
 }
+
+/** Bytes as truth values: 0 and 1, also where they are greater. */
+export const truthsOf = (bytes: Uint8Array): Uint8Array =>
+  bytes.some((byte) => byte > 1) ? bytes.map((byte) => byte === 0 ? 0 : 1) : bytes
 
 /** Why the memory of a typed array cannot be copied, or `undefined`. */
 export const memoryProblem = (operation: string, { buffer }: ArrayBufferView): GpuError | undefined => {

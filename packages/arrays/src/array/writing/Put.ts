@@ -12,6 +12,7 @@ import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Extent from "../indexing/Extent.ts"
 import type { Mode } from "../indexing/HostIndices.ts"
 import { scatter } from "../indexing/Scatter.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { Indices, TakeOptions } from "../Take.ts"
 import * as Writable from "./Writable.ts"
@@ -57,16 +58,16 @@ export const put: {
    */
   (
     indices: Indices,
-    value: DeviceArray | number,
+    value: DeviceArray | Scalar,
     options?: TakeOptions
   ): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(
     self: DeviceArray<D>,
     indices: Indices,
-    value: DeviceArray | number,
+    value: DeviceArray | Scalar,
     options?: TakeOptions
   ): Computed<D>
-} = ofArray("put", (operation, self, indices: Indices, value: DeviceArray | number, options?: TakeOptions) => {
+} = ofArray("put", (operation, self, indices: Indices, value: DeviceArray | Scalar, options?: TakeOptions) => {
   const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis
   if (indices instanceof DeviceArray) {
@@ -86,7 +87,7 @@ const problemOf = (
   operation: string,
   self: DeviceArray,
   indices: Shape.Shape,
-  value: DeviceArray | number,
+  value: DeviceArray | Scalar,
   axis: number | undefined
 ): GpuError | undefined =>
   Extent.problem(operation, self, axis, indices) ??
@@ -95,7 +96,7 @@ const problemOf = (
 const into = (
   target: DeviceArray,
   indices: Extent.DeviceIndices,
-  source: DeviceArray | number,
+  source: DeviceArray | Scalar,
   axis: number | undefined,
   mode: Mode
 ) =>

@@ -5,17 +5,16 @@
  */
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isFloat } from "effect-gpu-pool/Operation"
-import { holds } from "../../kernels/expression/Expression.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
+import { elementProblem, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
-import { elementHint } from "../transfer/NestedNumbers.ts"
 
 /** Why a value is not stored in elements of an array, which have a shape, or `undefined`. */
 export const problem = (
   operation: string,
   self: DeviceArray,
   shape: Shape.Shape,
-  value: DeviceArray | number
+  value: DeviceArray | Scalar
 ): GpuError | undefined => {
   const repeated = self.shape.findIndex((length, axis) => length > 1 && self.strides[axis] === 0)
   if (repeated !== -1 && self.size > 0) {
@@ -26,11 +25,7 @@ export const problem = (
     )
   }
   const { dtype } = self
-  if (typeof value === "number") {
-    return holds(dtype, value)
-      ? undefined
-      : invalidRequest(operation, `the value ${value} is no ${dtype}`, elementHint(value))
-  }
+  if (typeof value !== "object") return elementProblem(operation, dtype, value)
   const common = Shape.broadcast(operation, shape, value.shape)
   if ("reason" in common) return common
   if (!Shape.equals(common, shape)) {

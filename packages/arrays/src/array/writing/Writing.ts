@@ -15,11 +15,12 @@ import { ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import { type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
 import { overwrite } from "../fusion/Storing.ts"
+import type { Scalar } from "../layout/Scalar.ts"
 import type { Range } from "../layout/Slice.ts"
 import { slice } from "../Views.ts"
 import * as Writable from "./Writable.ts"
 
-const write = <D extends DType>(operation: string, self: DeviceArray<D>, value: DeviceArray | number): Computed<D> =>
+const write = <D extends DType>(operation: string, self: DeviceArray<D>, value: DeviceArray | Scalar): Computed<D> =>
   Writable.problem(operation, self, self.shape, value) ??
     Effect.as(Effect.andThen(evaluateAll([self]), Effect.suspend(() => overwrite(self, value))), self)
 
@@ -60,9 +61,9 @@ export const assign: {
    * Writes a value to all elements of an array, in place, and returns the array: another array, which broadcasts to its shape,
    * or a number. It also writes to views, and so to a part of the array that they were made from.
    */
-  (value: DeviceArray | number): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, value: DeviceArray | number): Computed<D>
-} = ofArray("assign", (operation, self, value: DeviceArray | number) => write(operation, self, value), 2)
+  (value: DeviceArray | Scalar): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, value: DeviceArray | Scalar): Computed<D>
+} = ofArray("assign", (operation, self, value: DeviceArray | Scalar) => write(operation, self, value), 2)
 
 /**
  * Writes one number to all elements of an array, in place, and returns the array. {@link assign} says what holds for what reads it.
@@ -83,9 +84,9 @@ export const fill: {
   /**
    * Writes one number to all elements of an array, in place, and returns the array. {@link assign} says what holds for what reads it.
    */
-  (value: number): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, value: number): Computed<D>
-} = ofArray("fill", (operation, self, value: number) => write(operation, self, value), 2)
+  (value: Scalar): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  <D extends DType>(self: DeviceArray<D>, value: Scalar): Computed<D>
+} = ofArray("fill", (operation, self, value: Scalar) => write(operation, self, value), 2)
 
 /**
  * Writes a value to a slice of an array, in place, and returns the array: NumPy's `x[a:b] = y`. The ranges are those of
@@ -114,16 +115,16 @@ export const setSlice: {
    */
   (
     ranges: ReadonlyArray<number | Range>,
-    value: DeviceArray | number
+    value: DeviceArray | Scalar
   ): <D extends DType>(self: DeviceArray<D>) => Computed<D>
   <D extends DType>(
     self: DeviceArray<D>,
     ranges: ReadonlyArray<number | Range>,
-    value: DeviceArray | number
+    value: DeviceArray | Scalar
   ): Computed<D>
 } = ofArray(
   "setSlice",
-  (operation, self, ranges: ReadonlyArray<number | Range>, value: DeviceArray | number) =>
+  (operation, self, ranges: ReadonlyArray<number | Range>, value: DeviceArray | Scalar) =>
     Effect.as(Effect.flatMap(slice(self, ranges), (part) => write(operation, part, value)), self),
   3
 )
