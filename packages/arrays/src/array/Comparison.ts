@@ -1,5 +1,5 @@
 /**
- * Comparisons of arrays, element by element. Truth values are elements of u32: 0 and 1.
+ * Comparisons of arrays, element by element. The results are truth values, of type bool.
  *
  * @since 0.1.0
  */
@@ -14,7 +14,7 @@ import type { Computed } from "./fusion/Evaluation.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
 /**
- * A comparison of two operands, which broadcast: 1 where it holds, else 0. Integers are compared by value, also i32 with
+ * A comparison of two operands, which broadcast: true where it holds. Integers are compared by value, also i32 with
  * u32; an integer beside a float is cast to that float type first (to f32 beside f16). A number takes the type of the
  * array beside it.
  *
@@ -30,9 +30,9 @@ import type { Scalar } from "./layout/Scalar.ts"
  * @since 0.1.0
  */
 export interface Comparison {
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
-  (self: DeviceArray, that: DeviceArray | Scalar): Computed<"u32">
-  (self: Scalar, that: DeviceArray): Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (self: DeviceArray, that: DeviceArray | Scalar): Computed<"bool">
+  (self: Scalar, that: DeviceArray): Computed<"bool">
 }
 
 /** Each comparison with its mirror: `a < b` is `b > a`. */
@@ -72,7 +72,7 @@ const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
 }
 
 const comparison = (ordering: Ordering): Comparison =>
-  binary({ name: ordering, build: ([a, b]) => Expr.astype(truthOf(ordering, a!, b!), "u32") }, Signature.comparison)
+  binary({ name: ordering, build: ([a, b]) => truthOf(ordering, a!, b!) }, Signature.comparison)
 
 /**
  * Whether the numbers are equal; NaN is equal to nothing.
@@ -86,7 +86,7 @@ const comparison = (ordering: Ordering): Comparison =>
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.equal(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(0, 1, 0)
+ * ) // => Uint8Array.of(0, 1, 0)
  * ```
  *
  * @see numpy.equal
@@ -95,7 +95,7 @@ const comparison = (ordering: Ordering): Comparison =>
  */
 export const equal: {
   /** Whether the numbers are equal; NaN is equal to nothing. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("equal")
 
 /**
@@ -110,7 +110,7 @@ export const equal: {
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.notEqual(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(1, 0, 1)
+ * ) // => Uint8Array.of(1, 0, 1)
  * ```
  *
  * @see numpy.not_equal
@@ -119,7 +119,7 @@ export const equal: {
  */
 export const notEqual: {
   /** Whether the numbers differ; NaN differs from everything, itself included. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("notEqual")
 
 /**
@@ -134,7 +134,7 @@ export const notEqual: {
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.less(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(1, 0, 0)
+ * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.less
@@ -143,7 +143,7 @@ export const notEqual: {
  */
 export const less: {
   /** Whether the first is the lesser; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("less")
 
 /**
@@ -158,7 +158,7 @@ export const less: {
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.lessEqual(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(1, 1, 0)
+ * ) // => Uint8Array.of(1, 1, 0)
  * ```
  *
  * @see numpy.less_equal
@@ -167,7 +167,7 @@ export const less: {
  */
 export const lessEqual: {
   /** Whether the first is the lesser or equal; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("lessEqual")
 
 /**
@@ -182,7 +182,7 @@ export const lessEqual: {
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.greater(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(0, 0, 1)
+ * ) // => Uint8Array.of(0, 0, 1)
  * ```
  *
  * @see numpy.greater
@@ -191,7 +191,7 @@ export const lessEqual: {
  */
 export const greater: {
   /** Whether the first is the greater; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("greater")
 
 /**
@@ -206,7 +206,7 @@ export const greater: {
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
  *   Effect.flatMap(DeviceArray.greaterEqual(2)),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(0, 1, 1)
+ * ) // => Uint8Array.of(0, 1, 1)
  * ```
  *
  * @see numpy.greater_equal
@@ -215,5 +215,5 @@ export const greater: {
  */
 export const greaterEqual: {
   /** Whether the first is the greater or equal; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = comparison("greaterEqual")

@@ -1,5 +1,5 @@
 /**
- * Truth values, element by element: u32 arrays of 0 and 1. Where one is asked for, every number but 0 is true, NaN
+ * Truth values, element by element: arrays of bool. Where one is asked for, every number but 0 is true, NaN
  * included.
  *
  * @since 0.1.0
@@ -15,7 +15,7 @@ import type { Computed } from "./fusion/Evaluation.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
 /**
- * A test of each element: 1 where it holds, else 0.
+ * A test of each element: true where it holds.
  *
  * **Example** (Choosing a test)
  *
@@ -28,19 +28,17 @@ import type { Scalar } from "./layout/Scalar.ts"
  * @category models
  * @since 0.1.0
  */
-export type Test = (self: DeviceArray) => Computed<"u32">
+export type Test = (self: DeviceArray) => Computed<"bool">
 
 const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.astype(x, "bool")
-
-const asElement = (truth: Expr.Expr<"bool">): Expr.Expr<"u32"> => Expr.astype(truth, "u32")
 
 const logic = (
   name: string,
   of: (a: Expr.Expr<"bool">, b: Expr.Expr<"bool">) => Expr.Expr<"bool">
-): Comparison => binary({ name, build: ([a, b]) => asElement(of(isTrue(a!), isTrue(b!))) }, Signature.logic)
+): Comparison => binary({ name, build: ([a, b]) => of(isTrue(a!), isTrue(b!)) }, Signature.logic)
 
 const test = (name: string, of: (x: Element) => Expr.Expr<"bool">): Test =>
-  unary({ name, build: ([x]) => asElement(of(x!)) }, Signature.test)
+  unary({ name, build: ([x]) => of(x!) }, Signature.test)
 
 /**
  * Whether both are true, that is: not 0.
@@ -63,7 +61,7 @@ const test = (name: string, of: (x: Element) => Expr.Expr<"bool">): Test =>
  */
 export const logicalAnd: {
   /** Whether both are true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = logic("logicalAnd", Expr.logicalAnd)
 
 /**
@@ -74,7 +72,7 @@ export const logicalAnd: {
  * ```ts
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const either = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) => DeviceArray.logicalOr(a, b)
+ * const either = (a: DeviceArray.DeviceArray<"bool">, b: DeviceArray.DeviceArray<"bool">) => DeviceArray.logicalOr(a, b)
  * ```
  *
  * @see numpy.logical_or
@@ -83,7 +81,7 @@ export const logicalAnd: {
  */
 export const logicalOr: {
   /** Whether at least one is true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = logic("logicalOr", Expr.logicalOr)
 
 /**
@@ -94,7 +92,7 @@ export const logicalOr: {
  * ```ts
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const differs = (a: DeviceArray.DeviceArray<"u32">, b: DeviceArray.DeviceArray<"u32">) =>
+ * const differs = (a: DeviceArray.DeviceArray<"bool">, b: DeviceArray.DeviceArray<"bool">) =>
  *   DeviceArray.logicalXor(a, b)
  * ```
  *
@@ -104,7 +102,7 @@ export const logicalOr: {
  */
 export const logicalXor: {
   /** Whether exactly one is true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"u32">
+  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
 } & Comparison = logic(
   "logicalXor",
   (a, b) => Expr.logicalOr(Expr.logicalAnd(a, Expr.logicalNot(b)), Expr.logicalAnd(Expr.logicalNot(a), b))
@@ -122,7 +120,7 @@ export const logicalXor: {
  * DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
  *   Effect.flatMap(DeviceArray.logicalNot),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(1, 0, 0)
+ * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.logical_not
@@ -161,7 +159,7 @@ export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : 
  * DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
  *   Effect.flatMap(DeviceArray.isFinite),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(1, 0, 0)
+ * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
  * @see numpy.isfinite
@@ -182,7 +180,7 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  * DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
  *   Effect.flatMap(DeviceArray.isInf),
  *   Effect.flatMap(DeviceArray.toHost)
- * ) // => Uint32Array.of(0, 0, 1)
+ * ) // => Uint8Array.of(0, 0, 1)
  * ```
  *
  * @see numpy.isinf

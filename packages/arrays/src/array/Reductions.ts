@@ -198,8 +198,8 @@ export interface FloatReduction {
  * @since 0.1.0
  */
 export interface IndexReduction {
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
-  (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
+  (self: DeviceArray, options?: ReductionOptions): Computed<"bool">
 }
 
 /**
@@ -501,7 +501,7 @@ export const argmax: {
 } & PositionReduction = positionOf("argmax", Rules.argmax)
 
 /**
- * Whether any element is true, that is: not 0. As u32, 0 of none.
+ * Whether any element is true, that is: not 0. As bool, false of none.
  *
  * **Example** (Whether a result has a NaN)
  *
@@ -517,12 +517,12 @@ export const argmax: {
  * @since 0.1.0
  */
 export const any: {
-  /** Whether any element is true, that is: not 0. As u32, 0 of none. */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+  /** Whether any element is true, that is: not 0. As bool, false of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
 } & IndexReduction = reduction("any", Rules.any, false)
 
 /**
- * Whether all elements are true, that is: not 0. As u32, 1 of none.
+ * Whether all elements are true, that is: not 0. As bool, true of none.
  *
  * **Example** (Whether every row is positive throughout)
  *
@@ -539,6 +539,6 @@ export const any: {
  * @since 0.1.0
  */
 export const all: {
-  /** Whether all elements are true, that is: not 0. As u32, 1 of none. */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+  /** Whether all elements are true, that is: not 0. As bool, true of none. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
 } & IndexReduction = reduction("all", Rules.all, false)

@@ -28,7 +28,11 @@ interface Reduction {
 
 const same = (type: Type): Type => type
 
-const truth = (): Type => "u32"
+const index = (): Type => "u32"
+
+/** Truth values as numbers, which rows have. */
+const truths = (reduction: typeof DeviceArray.any): Reduction["device"] => (array, options) =>
+  DeviceArray.scoped(Effect.flatMap(reduction(array, options), DeviceArray.astype("u32")))
 
 const rounded = (type: Type, value: number): number => {
   if (type === "f64") return value
@@ -70,10 +74,10 @@ const reductions: { readonly [name: string]: Reduction } = {
     type: (type) => isInteger(type) ? "f32" : type,
     plain: (row, type) => rounded(isInteger(type) ? "f32" : type, row.reduce((a, b) => a + b, 0) / row.length)
   },
-  argmin: { device: DeviceArray.argmin, type: truth, plain: argmin },
-  argmax: { device: DeviceArray.argmax, type: truth, plain: argmax },
-  any: { device: DeviceArray.any, type: truth, plain: (row) => row.some((value) => value !== 0) ? 1 : 0 },
-  all: { device: DeviceArray.all, type: truth, plain: (row) => row.every((value) => value !== 0) ? 1 : 0 }
+  argmin: { device: DeviceArray.argmin, type: index, plain: argmin },
+  argmax: { device: DeviceArray.argmax, type: index, plain: argmax },
+  any: { device: truths(DeviceArray.any), type: index, plain: (row) => row.some((value) => value !== 0) ? 1 : 0 },
+  all: { device: truths(DeviceArray.all), type: index, plain: (row) => row.every((value) => value !== 0) ? 1 : 0 }
 }
 
 /** The elements that are reduced to each element of the result. */

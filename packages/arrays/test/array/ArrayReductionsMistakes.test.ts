@@ -46,7 +46,7 @@ describe("Reductions are called", () => {
     "with the array first or last, with options or without",
     Effect.gen(function*() {
       expectTypeOf<TypesOf<ReturnType<typeof ofIntegers>>>().toEqualTypeOf<
-        readonly ["i32", "f32", "u32", "i32", "f32", "u32"]
+        readonly ["i32", "f32", "u32", "i32", "f32", "bool"]
       >()
       expectTypeOf<TypesOf<ReturnType<typeof ofHalves>>>().toEqualTypeOf<readonly ["f16", "f16", "u32"]>()
       const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])

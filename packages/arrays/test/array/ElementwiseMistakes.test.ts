@@ -171,7 +171,7 @@ layer(strictHost)("the forms of a call", (it) => {
         yield* i.pipe(DeviceArray.clip(0, 3)),
         yield* f.pipe(DeviceArray.astype("i32"))
       ]
-      const truth: ReadonlyArray<DeviceArray.DeviceArray<"u32">> = [
+      const truth: ReadonlyArray<DeviceArray.DeviceArray<"bool">> = [
         yield* DeviceArray.less(f, i),
         yield* DeviceArray.equal(1, i),
         yield* i.pipe(DeviceArray.greater(u)),
@@ -181,7 +181,7 @@ layer(strictHost)("the forms of a call", (it) => {
       ]
       deepStrictEqual(float.map(({ dtype }) => dtype), float.map(() => "f32"))
       deepStrictEqual(integer.map(({ dtype }) => dtype), integer.map(() => "i32"))
-      deepStrictEqual(truth.map(({ dtype }) => dtype), truth.map(() => "u32"))
+      deepStrictEqual(truth.map(({ dtype }) => dtype), truth.map(() => "bool"))
       const refused = [
         // @ts-expect-error floats have no bits to combine
         DeviceArray.bitwiseAnd(f, 1),

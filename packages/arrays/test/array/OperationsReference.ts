@@ -4,7 +4,7 @@
  */
 import { DeviceArray } from "@effect-gpu-pool/arrays"
 import type { GpuError } from "effect-gpu-pool"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { TestedType } from "./TestedTypes.ts"
 
 export type Numbers = DeviceArray.DeviceArray
@@ -56,8 +56,11 @@ const real = (of: UnaryOperation["of"], float: (x: number) => number, tolerance 
   tolerance
 })
 
+/** Truth values as numbers, which the tests stack and compare. */
+const asNumbers = (truths: Computed): Computed => Effect.flatMap(truths, DeviceArray.astype("u32"))
+
 const test = (of: UnaryOperation["of"], float: (x: number) => boolean): UnaryOperation => ({
-  of,
+  of: (x) => asNumbers(of(x)),
   integer: (x) => BigInt(float(Number(x))),
   float: (x) => Number(float(x)),
   result: "u32",
@@ -173,7 +176,7 @@ const arithmetic = (
 ): BinaryOperation => ({ of, integer, float, result: "common", tolerance })
 
 const truth = (of: BinaryOperation["of"], holds: (a: number, b: number) => boolean): BinaryOperation => ({
-  of,
+  of: (a, b) => asNumbers(of(a, b)),
   integer: (a, b) => BigInt(holds(Number(a), Number(b))),
   float: (a, b) => Number(holds(a, b)),
   result: "u32",

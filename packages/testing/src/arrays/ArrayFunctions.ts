@@ -5,12 +5,23 @@
  */
 import * as DeviceArrays from "@effect-gpu-pool/arrays/DeviceArray"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import type * as Effect from "effect/Effect"
+import { release } from "effect-gpu-pool/Lease"
+import * as Effect from "effect/Effect"
 
 /** The result of every function that makes an array. */
 export type Made = Effect.Effect<DeviceArrays.DeviceArray, GpuError, DeviceArrays.ArrayServices>
 
 const functions: { readonly [name: string]: unknown } = DeviceArrays
 
+/** The result of a function; truth values as u32, since programs go on to compute with them. */
 export const call = (name: string, operands: ReadonlyArray<unknown>): Made =>
-  (functions[name] as (...operands: ReadonlyArray<unknown>) => Made)(...operands)
+  Effect.flatMap(
+    (functions[name] as (...operands: ReadonlyArray<unknown>) => Made)(...operands),
+    (made): Made => made.dtype === "bool" ? asNumbers(made) : Effect.succeed(made)
+  )
+
+const asNumbers = (truths: DeviceArrays.DeviceArray): Made =>
+  Effect.tap(
+    DeviceArrays.astype(truths, "u32"),
+    () => truths.lease === undefined ? Effect.void : release(truths.lease)
+  )

@@ -56,7 +56,7 @@ export const real: UnarySignatures = each((dtype) => {
 })
 
 /** Predicates of one number. */
-export const test: UnarySignatures = each((dtype) => ({ operands: [dtype], result: "u32" }))
+export const test: UnarySignatures = each((dtype) => ({ operands: [dtype], result: "bool" }))
 
 const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySignatures =>
   each((a) => each((b) => make(a, b)))
@@ -84,13 +84,13 @@ const wide = (signed: DType, unsigned: DType): "32" | "64" | undefined =>
 /** Integers are compared exactly; truth values as numbers. */
 export const comparison = tabulate((a, b) => {
   const [first, second] = [wide(a, b), wide(b, a)]
-  if (first !== undefined) return { operands: [`i${first}`, `u${first}`], result: "u32" }
-  if (second !== undefined) return { operands: [`u${second}`, `i${second}`], result: "u32" }
-  return alike(a === "bool" && b === "bool" ? "u8" : Promotion.promote(a, b), "u32")
+  if (first !== undefined) return { operands: [`i${first}`, `u${first}`], result: "bool" }
+  if (second !== undefined) return { operands: [`u${second}`, `i${second}`], result: "bool" }
+  return alike(a === "bool" && b === "bool" ? "u8" : Promotion.promote(a, b), "bool")
 })
 
 /** Logic of two numbers, each of which is tested in its own type. */
-export const logic = tabulate((a, b) => ({ operands: [a, b], result: "u32" }))
+export const logic = tabulate((a, b) => ({ operands: [a, b], result: "bool" }))
 
 /** An integer and a number of bits. */
 export const shift = tabulate((a, b) => isInteger(a) && isInteger(b) ? { operands: [a, "u32"], result: a } : undefined)

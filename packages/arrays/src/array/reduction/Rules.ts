@@ -56,17 +56,16 @@ export const min = single("min", asNumber, largest, "minimum")
 
 export const max = single("max", asNumber, smallest, "maximum")
 
-/** Truth values as 0 and 1. */
-const truth = (name: string, neutral: number, operation: "bitwiseAnd" | "bitwiseOr"): Rule => ({
+const truth = (name: string, neutral: boolean, operation: "logicalAnd" | "logicalOr"): Rule => ({
   name,
-  state: () => [{ name: "value", dtype: "u32", neutral }],
-  map: (element) => [cast(Expression.apply("astype", [element], "bool"), "u32")],
+  state: () => [{ name: "value", dtype: "bool", neutral }],
+  map: (element) => [cast(element, "bool")],
   combine: ([a], [b]) => [apply(operation, a!, b!)]
 })
 
-export const any = truth("any", 0, "bitwiseOr")
+export const any = truth("any", false, "logicalOr")
 
-export const all = truth("all", 1, "bitwiseAnd")
+export const all = truth("all", true, "logicalAnd")
 
 /** A position that no element has: every element comes before it. */
 const noPosition = 0xffffffff
