@@ -20,8 +20,12 @@ export const call = (name: string, operands: ReadonlyArray<unknown>): Made =>
     (made): Made => made.dtype === "bool" ? asNumbers(made) : Effect.succeed(made)
   )
 
-const asNumbers = (truths: DeviceArrays.DeviceArray): Made =>
-  Effect.tap(
-    DeviceArrays.astype(truths, "u32"),
-    () => truths.lease === undefined ? Effect.void : release(truths.lease)
+/** Memory of truth values that were computed at once, as those of reductions are, is released after that of the numbers is there. */
+const asNumbers = (truths: DeviceArrays.DeviceArray): Made => {
+  const numbers = DeviceArrays.astype(truths, "u32")
+  const { lease } = truths
+  return lease === undefined ? numbers : Effect.tap(
+    numbers,
+    (made) => Effect.andThen(DeviceArrays.evaluate(made), release(lease))
   )
+}
