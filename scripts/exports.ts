@@ -12,6 +12,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
   ".": [
     [".", "index"],
     ["./images", "images"],
+    ["./kernels", "kernels"],
     ["./allocators", "allocators"],
     ["./backend", "backend"],
     ["./machine", "machine"],

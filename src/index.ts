@@ -85,14 +85,6 @@ export * as EvictionPolicy from "./domain/pool/EvictionPolicy.ts"
 export * as GpuError from "./domain/GpuError.ts"
 
 /**
- * Kernels that are written for workgroups.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as GroupKernel from "./domain/kernel/GroupKernel.ts"
-
-/**
  * Kernel definitions: arguments, and a body per language.
  *
  * @category kernels
@@ -189,14 +181,6 @@ export * as ReusePolicy from "./domain/pool/ReusePolicy.ts"
 export * as SizePolicy from "./domain/pool/SizePolicy.ts"
 
 /**
- * Kernels that are whole sources of the program's own.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as SourceKernel from "./domain/kernel/SourceKernel.ts"
-
-/**
  * Pools of staging memory, which the program maps: page-locked memory where a driver has that.
  *
  * @category pools
@@ -219,11 +203,3 @@ export * as SubRegion from "./services/buffers/SubRegion.ts"
  * @since 0.1.0
  */
 export * as Transfers from "./services/staging/Transfers.ts"
-
-/**
- * Workgroups: sizes, ranges, and what host bodies see of them.
- *
- * @category kernels
- * @since 0.1.0
- */
-export * as Workgroup from "./domain/kernel/Workgroup.ts"

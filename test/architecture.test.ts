@@ -70,6 +70,7 @@ const rules: ReadonlyArray<Rule> = [
   { part: "src/devices", inside: [...services, ...backends, "src/devices"], packages: ["effect", "node"] },
   { part: "src/index.ts", inside: services, packages: [] },
   { part: "src/images.ts", inside: services, packages: [] },
+  { part: "src/kernels.ts", inside: services, packages: [] },
   { part: "src/allocators.ts", inside: services, packages: [] },
   { part: "src/backend.ts", inside: services, packages: [] },
   { part: "src/machine.ts", inside: services, packages: [] },

@@ -2,7 +2,8 @@
  * 64-bit integers in WGSL against BigInt: all functions on pairs of notable and of random numbers, in one kernel.
  */
 import { assert, layer } from "@effect/vitest"
-import { BufferPool, CommandQueue, GroupKernel, Kernel, KernelArgument, SourceKernel } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, Kernel, KernelArgument } from "effect-gpu-pool"
+import { GroupKernel, SourceKernel } from "effect-gpu-pool/kernels"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -174,7 +174,7 @@ describe("what a program holds", () => {
       const used = yield* Images.fromHost(new Uint8Array(32), shape, ImageFormat.rgba8, { mode: "use" })
       const levels = yield* Images.sampler({ mipFilter: "linear", lodMin: 1, lodMax: 4 })
       const place = "2 x 1 x 1 elements at [1, 1, 0], rows 8 B and slices 8 B apart"
-      strictEqual(String(mapped), `MappedImage("picture", Uint8Array [1, 2, 4], ${place}, mapped)`)
+      strictEqual(String(mapped), `MappedImage("picture", u8 [1, 2, 4], ${place}, mapped)`)
       strictEqual(String(over), `DeviceImage("x", 1dBuffer 4 of rgba unorm8, 16 B, ${usage}, over a buffer, ${live})`)
       strictEqual(
         String(used),
@@ -185,7 +185,7 @@ describe("what a program holds", () => {
         `DeviceSampler(nearest, clampToEdge, coordinates from 0 to 1, mip filter linear, levels 1 to 4, ${live})`
       )
       yield* Mapping.unmap(mapped)
-      strictEqual(String(mapped), `MappedImage("picture", Uint8Array [1, 2, 4], ${place}, released)`)
+      strictEqual(String(mapped), `MappedImage("picture", u8 [1, 2, 4], ${place}, released)`)
       yield* Lease.release(lease)
       strictEqual(
         String(over),

@@ -384,7 +384,7 @@ describe("a file", () => {
         [changed(3, "[1"), "line 3: it is no array"],
         [changedLease(`["Leased",1,1]`), `line ${leased + 1}: it has 2 values in place of`],
         [changed(4, `["Eaten",1,1]`), `line 4: "Eaten" is no kind of event`],
-        [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,77")), "line 4: there is no memory 77"],
+        [changed(4, lines[3]!.replace(/^(\["\w+",[^,]*),\d+/, "$1,99999")), "line 4: there is no memory 99999"],
         [
           changedLease(lines[leased]!.replace(/,64,0,0\]$/, ",-7,0,0]")),
           `line ${leased + 1}: its capacity -7 is no whole number of bytes`
@@ -528,7 +528,11 @@ describe("facts", () => {
   it.each(wrong)("are refused with %s, of a program and of a file alike", (_, change) =>
     inTest(Effect.gen(function*() {
       const facts = { ...right, ...change } as Recording.RecordingFacts
-      assert.throws(() => Recording.make(facts, []), TypeError, "Recording.make: the facts are none of a recording")
+      assert.throws(
+        () => Recording.make(facts, []),
+        TypeError,
+        "Recording.make: these are not the facts of a recording"
+      )
       const [header] = (yield* textOf(Recording.make(right, []))).split("\n")
       const text = JSON.stringify(
         { ...JSON.parse(header!), facts },

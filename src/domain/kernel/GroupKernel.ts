@@ -79,7 +79,8 @@ type FreeNames<Args extends ReadonlyArray<KernelArgument>> = [Taken<Args>] exten
  * **Example** (Reversing each group of 64 elements)
  *
  * ```ts
- * import { GroupKernel, KernelArgument } from "effect-gpu-pool"
+ * import { KernelArgument } from "effect-gpu-pool"
+ * import { GroupKernel } from "effect-gpu-pool/kernels"
  *
  * const reverse = GroupKernel.make({
  *   name: "reverse",

@@ -41,7 +41,8 @@ interface SourceKernelOptions<Args extends ReadonlyArray<KernelArgument>> {
  * **Example** (A program of PyOpenCL's, and the same in WGSL)
  *
  * ```ts
- * import { type BufferPool, CommandQueue, KernelArgument, SourceKernel } from "effect-gpu-pool"
+ * import { type BufferPool, CommandQueue, KernelArgument } from "effect-gpu-pool"
+ * import { SourceKernel } from "effect-gpu-pool/kernels"
  *
  * const add = SourceKernel.make({
  *   name: "add",

@@ -36,7 +36,7 @@ export type Extents = readonly [x: number, y: number, z: number]
  * **Example** (A size of two dimensions)
  *
  * ```ts
- * import { Workgroup } from "effect-gpu-pool"
+ * import { Workgroup } from "effect-gpu-pool/kernels"
  *
  * Workgroup.extentsOf([16, 8]) // => [16, 8, 1]
  * Workgroup.extentsOf(64) // => [64, 1, 1]
@@ -57,7 +57,7 @@ export const extentsOf = (given: Size | Range): Extents => {
  * **Example** (The items of a workgroup)
  *
  * ```ts
- * import { Workgroup } from "effect-gpu-pool"
+ * import { Workgroup } from "effect-gpu-pool/kernels"
  *
  * Workgroup.itemsOf(Workgroup.extentsOf([16, 16])) // => 256
  * ```
@@ -73,7 +73,7 @@ export const itemsOf = ([x, y, z]: Extents): number => x * y * z
  * **Example** (A range that is no multiple)
  *
  * ```ts
- * import { Workgroup } from "effect-gpu-pool"
+ * import { Workgroup } from "effect-gpu-pool/kernels"
  *
  * Workgroup.countOf([100, 32, 1], [16, 16, 1]) // => [7, 2, 1]
  * ```

@@ -9,6 +9,7 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Expect from "../../../packages/testing/src/Expect.ts"
 import type { GpuError, Reason } from "../../../src/domain/GpuError.ts"
+import * as PoolStrategy from "../../../src/domain/pool/PoolStrategy.ts"
 import * as BufferPools from "../../../src/services/backend/several/BufferPools.ts"
 import * as BufferPool from "../../../src/services/buffers/BufferPool.ts"
 import * as Lease from "../../../src/services/lease/Lease.ts"
@@ -198,7 +199,7 @@ export const severalDevices: ReadonlyArray<Scene> = [
   scene("an array is copied on its device", short, () => transfer("0", "0")),
   scene(
     "copies cross each other, with staging memory for one chunk",
-    { staging: { maxBytes: 4, onExhausted: "wait" } },
+    { staging: { maxBytes: 4, onExhausted: "wait", strategy: PoolStrategy.blocks } },
     () => together(crossing("0", "1"), crossing("1", "0"))
   ),
   scene("the source of a transfer is released", {}, () => withoutSource),

@@ -102,7 +102,7 @@ describe("a recording from outside", () => {
         thrown = error
       }
       assert.instanceOf(thrown, TypeError)
-      for (const text of ["Recording.make: the facts", ...messages]) assert.include(String(thrown), text)
+      for (const text of ["Recording.make: these are not the facts", ...messages]) assert.include(String(thrown), text)
     }))
 
   it.effect("has as many budgets within each other as a pool, wherever they stand", () =>

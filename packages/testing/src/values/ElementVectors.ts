@@ -6,10 +6,11 @@
  */
 import * as ElementwiseKernel from "@effect-gpu-pool/arrays/ElementwiseKernel"
 import * as Expr from "@effect-gpu-pool/arrays/Expr"
-import { BufferPool, CommandQueue, DType, GroupKernel, SubRegion } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, DType, SubRegion } from "effect-gpu-pool"
 import { DeviceContext } from "effect-gpu-pool/DeviceContext"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { LocalArg, type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { GroupKernel } from "effect-gpu-pool/kernels"
 import { elementBytes, type VectorLength } from "effect-gpu-pool/ValueType"
 import * as Effect from "effect/Effect"
 import { type ConformanceTest, inGroup, scaled } from "../ConformanceTest.ts"
