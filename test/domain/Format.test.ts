@@ -70,7 +70,20 @@ describe("values", () => {
   const cases: ReadonlyArray<readonly [unknown, string]> = [
     [revoked.proxy, "an object"],
     [throwing, "an object"],
-    [[], "an array"],
+    [[], "[]"],
+    [[1, NaN, -0], "[1, NaN, -0]"],
+    [[2n, undefined, true], "[2n, undefined, true]"],
+    [[1, 2, 3, 4, 5], "an array"],
+    [["a"], "an array"],
+    [[[1]], "an array"],
+    [
+      new Proxy([1], {
+        get: () => {
+          throw new Error("unreadable")
+        }
+      }),
+      "an array"
+    ],
     [10n ** 100_000n, "a very large bigint"],
     [-7n, "-7n"],
     [-0, "-0"],

@@ -138,7 +138,7 @@ describe("a limit in bytes", () => {
       [null, "null"],
       [true, "true"],
       [{}, "an object"],
-      [[512], "an array"],
+      [[512], "[512]"],
       [() => 512, "a function"],
       [{ toString: () => "512" }, "an object"],
       [Symbol("512"), "Symbol(512)"]

@@ -5,7 +5,9 @@ import * as Effect from "effect/Effect"
 import { turnsDuring } from "../../packages/testing/src/EventLoop.ts"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import * as GroupKernel from "../../src/domain/kernel/GroupKernel.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { LocalArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import type * as Workgroup from "../../src/domain/kernel/Workgroup.ts"
 import { Host } from "../../src/host.ts"
 import { DeviceContext } from "../../src/services/device/DeviceContext.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
@@ -104,6 +106,53 @@ describe("workgroups on the host", () => {
       assert(reason._tag === "DriverError")
       deepStrictEqual(reason.commands, ["dispatch probe (5 x 3 x 1 items)"])
       assert.include(reason.log, "not this one")
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("fail where the body is an async function, whether that fails or not", () =>
+    Effect.gen(function*() {
+      for (
+        const later of [
+          () => Promise.resolve(),
+          () => Promise.reject(new Error("not one that ends the process")),
+          ({ items }: Workgroup.HostGroup) => items(() => Promise.reject(new Error("nor this one")))
+        ]
+      ) {
+        yield* CommandQueue.dispatch(probe(later, 4), {}, 5)
+        const { reason } = yield* Effect.flip(CommandQueue.finish)
+        assert(reason._tag === "DriverError")
+        assert.include(reason.log, "the host body has an async function")
+        deepStrictEqual(reason.commands, ["dispatch probe (5 x 1 x 1 items)"])
+      }
+      const single = Kernel.make({ name: "single", args: [], body: { host: () => Promise.resolve() } })
+      yield* CommandQueue.dispatch(single, {}, 5)
+      const { reason } = yield* Effect.flip(CommandQueue.finish)
+      assert(reason._tag === "DriverError")
+      assert.include(reason.log, "the host body has an async function")
+    }).pipe(Effect.provide(Host.layer())))
+
+  it.effect("fail where an item waits at a barrier of its own", () =>
+    Effect.gen(function*() {
+      const kernel = probe(({ items }) => items(() => items(() => {})), 4)
+      yield* CommandQueue.dispatch(kernel, {}, 4)
+      const { reason } = yield* Effect.flip(CommandQueue.finish)
+      assert(reason._tag === "DriverError")
+      assert.include(reason.log, "items was called inside of items")
+      // A body that catches what one item throws may go on with the next barrier.
+      let ran = 0
+      const careful = probe(({ items }) => {
+        try {
+          items(() => {
+            throw new Error("one")
+          })
+        } catch {
+          items(() => {
+            ran += 1
+          })
+        }
+      }, 4)
+      yield* CommandQueue.dispatch(careful, {}, 4)
+      yield* CommandQueue.finish
+      strictEqual(ran, 4)
     }).pipe(Effect.provide(Host.layer())))
 
   it.effect("have the local memory that the layer's option says", () =>

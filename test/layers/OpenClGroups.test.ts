@@ -25,10 +25,14 @@ const ofGroups = GroupKernel.make({
   body: { opencl: "if (local_index == 0) x[0] = get_local_size(0) * 100 + get_local_size(1);" }
 })
 
-const sourced = SourceKernel.make({
+const options = {
   name: "sourced",
   args: [VectorArg("u32", "x"), LocalArg("u32", "part", 8), ScalarArg("u32", "a")],
-  workgroupSize: 8,
+  workgroupSize: 8
+} as const
+
+const sourced = SourceKernel.make({
+  ...options,
   source: {
     opencl: `__kernel void sourced(__global uint *x, __local uint *part, uint a) {
       part[get_local_id(0)] = a + get_local_id(0);
@@ -93,6 +97,19 @@ describeWith(["opencl"], "OpenCL kernels for workgroups", () => {
       (api) => ({
         ...ofKernels(CL_KERNEL_LOCAL_MEM_SIZE, 1001n)(api),
         clGetDeviceInfo: answering(api.clGetDeviceInfo, CL_DEVICE_LOCAL_MEM_SIZE, 1024n)
+      })
+    ))
+
+  it.effect("are refused as sources that have no kernel of their name", () =>
+    onDevice((watched) =>
+      Effect.gen(function*() {
+        const reason = yield* refusal(SourceKernel.make({
+          ...options,
+          source: { opencl: "__kernel void other() { } void sourced() { }" }
+        }))
+        assert(reason._tag === "InvalidRequest")
+        assert.include(reason.message, `no __kernel function of the name "sourced"`)
+        strictEqual(watched.count("clReleaseProgram"), 1)
       })
     ))
 

@@ -132,7 +132,7 @@ describe("DispatchArguments.bind", () => {
     ["u64", -1n, [`argument "a" is -1n, no u64`, "from 0n to 18446744073709551615n"]],
     ["u64", 2n ** 64n, [`argument "a" is 18446744073709551616n, no u64`]],
     ["f32", 1n, [`argument "a" is 1n, no f32`, "Pass a number."]],
-    ["f32", [1], [`argument "a" is an array, no f32`]],
+    ["f32", [1], [`argument "a" is [1], no f32`]],
     ["vec3<f32>", 1, [`argument "a" is 1, no vec3<f32>`, "Pass an array or a typed array of 3, each a number."]],
     ["vec3<f32>", "abc", [`argument "a" is "abc", no vec3<f32>`]],
     ["vec3<f32>", null, [`argument "a" is null, no vec3<f32>`]],

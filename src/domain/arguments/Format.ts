@@ -63,6 +63,19 @@ const classOfView = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8A
 /** The name of a typed array's class, from its internal slot; `undefined` for any other value. */
 const typedArrayName = (value: object): string | undefined => classOfView?.call(value) as string | undefined
 
+/** What `typeof` says of elements that are shown: those without text and without parts. */
+const plain: ReadonlySet<string> = new Set(["number", "bigint", "boolean", "undefined"])
+
+/** The elements of a short array of numbers, as `[1, NaN]`; any other is `an array`. One that is a proxy may throw. */
+const shownArray = (values: ReadonlyArray<unknown>): string => {
+  try {
+    const isShort = values.length <= 4 && Array.from(values).every((value) => plain.has(typeof value))
+    return isShort ? `[${Array.from(values, formatted).join(", ")}]` : "an array"
+  } catch {
+    return "an array"
+  }
+}
+
 /** Formats a value in a few words, without calling any of its methods. */
 export const formatted = (value: unknown): string => {
   switch (typeof value) {
@@ -72,7 +85,11 @@ export const formatted = (value: unknown): string => {
         escaped
       )
     case "object":
-      return value === null ? "null" : isArray(value) ? "an array" : withArticle(typedArrayName(value) ?? "object")
+      return value === null
+        ? "null"
+        : isArray(value)
+        ? shownArray(value)
+        : withArticle(typedArrayName(value) ?? "object")
     case "function":
       return "a function"
     case "bigint":

@@ -10,7 +10,7 @@ import type { Extent, Place } from "../../domain/data/Rectangle.ts"
 import { byteLength, packed, runs } from "../../domain/data/RectangleRows.ts"
 import * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import type { Dispatch } from "../../services/device/QueueDriver.ts"
-import { forget, HostGroups } from "./HostGroups.ts"
+import { ended, forget, HostGroups } from "./HostGroups.ts"
 import { type BodyArguments, bodyArguments, type HostKernel } from "./HostKernel.ts"
 import type { HostBuffer } from "./HostMemory.ts"
 
@@ -88,7 +88,7 @@ export const dispatch = (
     if (groups !== undefined) return yield* groupPieces(compiled, groups, args, range)
     for (let from = 0; from < count; from += range) {
       const to = Math.min(count, from + range)
-      body(from, to, args)
+      ended(body(from, to, args))
       yield (to - from) / range
     }
   }
@@ -115,7 +115,7 @@ const groupPieces = function*(
   for (let index = 0; index < groups.count; index++) {
     groups.moveTo(index)
     local.forEach(forget)
-    body(groups, args)
+    ended(body(groups, args))
     spent += cost
     if (spent < 1) continue
     yield spent

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Predicate from "effect/Predicate"
 import * as DType from "../../domain/data/DType.ts"
 import type { LocalArg } from "../../domain/kernel/KernelArgument.ts"
 import * as Workgroup from "../../domain/kernel/Workgroup.ts"
@@ -28,6 +29,20 @@ export const forget = ({ buffer }: ArrayBufferView): void => {
   new Uint8Array(buffer).fill(undefinedByte)
 }
 
+/** A mistake of a body. No place in this library would help its author, so the error has no stack. */
+const mistake = (message: string): Error => Object.assign(new Error(message), { stack: "" })
+
+/**
+ * Throws where a body, or its function of an item, is asynchronous: what it writes after its call would come too late,
+ * perhaps to memory of another lease. TypeScript takes such a function for one that returns nothing.
+ */
+export const ended = (returned: unknown): void => {
+  if (!Predicate.isPromise(returned)) return
+  // Its failure would end the process.
+  returned.catch(() => {})
+  throw mistake("the host body has an async function, which returned a promise. Compute everything before it returns")
+}
+
 /** The workgroups of a dispatch: the same object for each, with other numbers. */
 export class HostGroups implements Workgroup.HostGroup {
   readonly groupId: MutablePlace = { x: 0, y: 0, z: 0 }
@@ -35,6 +50,7 @@ export class HostGroups implements Workgroup.HostGroup {
   readonly groupSize: Workgroup.Place
   readonly range: Workgroup.Place
   readonly count: number
+  #running = false
 
   constructor(range: Workgroup.Extents, size: Workgroup.Extents) {
     const counts = Workgroup.countOf(range, size)
@@ -52,7 +68,20 @@ export class HostGroups implements Workgroup.HostGroup {
     this.groupId.z = Math.floor(index / (x * y))
   }
 
+  /** The end of each call is a barrier. An item that calls it would wait at one that the others do not reach. */
   readonly items = (run: (item: Workgroup.HostItem) => void): void => {
+    if (this.#running) {
+      throw mistake("items was called inside of items, where a barrier has only one item. Call one after the other")
+    }
+    this.#running = true
+    try {
+      this.#run(run)
+    } finally {
+      this.#running = false
+    }
+  }
+
+  #run(run: (item: Workgroup.HostItem) => void): void {
     const { groupId, groupSize } = this
     const localId: MutablePlace = { x: 0, y: 0, z: 0 }
     const globalId: MutablePlace = { x: 0, y: 0, z: 0 }
@@ -66,7 +95,7 @@ export class HostGroups implements Workgroup.HostGroup {
         for (let x = 0; x < groupSize.x; x++) {
           localId.x = x
           globalId.x = groupId.x * groupSize.x + x
-          run(item)
+          ended(run(item))
           item.localIndex++
         }
       }

@@ -54,7 +54,7 @@ const rangeProblem = (given: unknown): GpuError | undefined => {
     given.every((extent) => extent === undefined || isItems(extent))
   return isRange ? undefined : invalidRequest(
     operation,
-    `range ${formatted(given)} has no one to three whole numbers of items from 0 to 2^32 - 1`,
+    `range ${formatted(given)} is no array of one to three whole numbers of items from 0 to 2^32 - 1`,
     "Pass how many items the kernel runs over in each dimension, as [columns, rows], after its arguments."
   )
 }

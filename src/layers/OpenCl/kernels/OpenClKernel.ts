@@ -20,6 +20,7 @@ import { KernelParameters } from "./KernelParameters.ts"
 import * as OpenClSource from "./OpenClSource.ts"
 import * as Signature from "./Signature.ts"
 
+const CL_INVALID_KERNEL_NAME = -46
 const CL_PROGRAM_BUILD_LOG = 0x1183
 const CL_KERNEL_WORK_GROUP_SIZE = 0x11b0
 
@@ -178,6 +179,7 @@ const createKernel = (program: bigint, kernel: Kernel, device: OpenDevice): Effe
     const code = new Int32Array(new ArrayBuffer(4))
     const handle = api.clCreateKernel(program, OpenClSource.entryPoint(kernel), code)
     if (handle === null) {
+      if (kernel.form === "source" && code[0] === CL_INVALID_KERNEL_NAME) return Signature.noEntryPoint(kernel)
       return onDevice(status, { call: "clCreateKernel", code: code[0]!, commands: [`kernel ${kernel.name}`] })
     }
     driverObjects.add("kernel")

@@ -46,6 +46,14 @@ export const problem = (kernel: Kernel, handle: bigint, device: OpenDevice): Gpu
 
 const operationOf = ({ name }: Kernel): string => `KernelCache.get, kernel "${name}"`
 
+/** The program has no kernel of that name, and its driver says no more. */
+export const noEntryPoint = (kernel: Kernel): GpuError =>
+  invalidRequest(
+    operationOf(kernel),
+    `its OpenCL C has no __kernel function of the name "${kernel.name}"`,
+    "Name the kernel as the function is named in all its sources."
+  )
+
 const countProblem = (kernel: Kernel, handle: bigint, { api }: OpenDevice): GpuError | undefined => {
   const declared = InfoQuery.uint(api.clGetKernelInfo, handle, CL_KERNEL_NUM_ARGS)
   const { length } = kernel.args
