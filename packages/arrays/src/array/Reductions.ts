@@ -542,3 +542,29 @@ export const all: {
   /** Whether all elements are true, that is: not 0. As bool, true of none. */
   (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
 } & IndexReduction = reduction("all", Rules.all, false)
+
+/**
+ * How many elements are true, that is: not 0. As u32.
+ *
+ * **Example** (How many are positive)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * DeviceArray.fromHost([[1, -2], [3, 4]]).pipe(
+ *   Effect.flatMap(DeviceArray.greater(0)),
+ *   Effect.flatMap(DeviceArray.countNonzero({ axis: 1 })),
+ *   Effect.flatMap(DeviceArray.toNested)
+ * ) // => [1, 2]
+ * ```
+ *
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.count_nonzero.html
+ * @category reductions
+ * @since 0.1.0
+ */
+export const countNonzero: {
+  /** How many elements are true, that is: not 0. As u32. */
+  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
+  (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
+} = reduction("countNonzero", Rules.count, false)

@@ -77,7 +77,12 @@ const reductions: { readonly [name: string]: Reduction } = {
   argmin: { device: DeviceArray.argmin, type: index, plain: argmin },
   argmax: { device: DeviceArray.argmax, type: index, plain: argmax },
   any: { device: truths(DeviceArray.any), type: index, plain: (row) => row.some((value) => value !== 0) ? 1 : 0 },
-  all: { device: truths(DeviceArray.all), type: index, plain: (row) => row.every((value) => value !== 0) ? 1 : 0 }
+  all: { device: truths(DeviceArray.all), type: index, plain: (row) => row.every((value) => value !== 0) ? 1 : 0 },
+  countNonzero: {
+    device: DeviceArray.countNonzero,
+    type: index,
+    plain: (row) => row.filter((value) => value !== 0).length
+  }
 }
 
 /** The elements that are reduced to each element of the result. */
@@ -340,7 +345,14 @@ export const arrayReductionLaws = (
     it.effect("of nothing are what leaves sums and products as they are, and nothing to choose from", () =>
       Effect.gen(function*() {
         const chosen = ["min", "max", "argmin", "argmax"]
-        const neutral: { readonly [name: string]: number } = { sum: 0, prod: 1, mean: NaN, any: 0, all: 1 }
+        const neutral: { readonly [name: string]: number } = {
+          sum: 0,
+          prod: 1,
+          mean: NaN,
+          any: 0,
+          all: 1,
+          countNonzero: 0
+        }
         const { info } = yield* CommandQueue
         for (const dtype of testedTypes(info.dtypes)) {
           const none = yield* DeviceArray.zeros([2, 0, 3], { dtype })

@@ -81,7 +81,7 @@ const computed = Effect.fnUntraced(function*(name: string, dtype: keyof typeof i
   const r = yield* BufferPool.allocate(operands[0]!.byteLength)
   yield* CommandQueue.dispatch(kernel, { x, y, z, r } as never, operands[0]!.length)
   const numbers = yield* CommandQueue.read(r, inputs[value.type as "f32"].constructor as Float32ArrayConstructor)
-  return { type: value.type, numbers: Array.from(numbers) }
+  return { type: result!.type, numbers: Array.from(numbers) }
 })
 
 const ofArrays = Effect.fnUntraced(function*(name: string, dtype: keyof typeof inputs) {

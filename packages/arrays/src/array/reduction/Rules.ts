@@ -67,6 +67,14 @@ export const any = truth("any", false, "logicalOr")
 
 export const all = truth("all", true, "logicalAnd")
 
+/** How many elements are true. */
+export const count: Rule = {
+  name: "countNonzero",
+  state: () => [{ name: "value", dtype: "u32", neutral: 0 }],
+  map: (element) => [cast(cast(element, "bool"), "u32")],
+  combine: ([a], [b]) => [apply("add", a!, b!)]
+}
+
 /** A position that no element has: every element comes before it. */
 const noPosition = 0xffffffff
 
