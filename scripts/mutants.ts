@@ -42,7 +42,7 @@ const mutants: ReadonlyArray<Mutant> = [
     ["if (bytes > this.availableBytes()) return false", "if (bytes > this.availableBytes() + 1) return false"]
   ]),
   ...mutantsOf("src/domain/pool/arena/ArenaCore.ts", ["test/domain/ArenaCore.test.ts"], [
-    // A merge that leaves the neighbour before, a split without the rest, and free chunks that an eviction is to free.
+    // A merge that leaves the neighbour before, and a split without the rest.
     [
       `if (before === undefined || before.state !== "held") return chunk`,
       `if (before?.state !== "held" || after !== undefined) return chunk`
@@ -50,11 +50,11 @@ const mutants: ReadonlyArray<Mutant> = [
     [
       "chunk.begin + units * this.unit, chunk.units - units",
       "chunk.begin + units * this.unit, chunk.units - units - 1"
-    ],
-    [
-      "get evictableBytes(): number {\n    return this.#slabs.heldBytes",
-      "get evictableBytes(): number {\n    return this.heldBytes"
     ]
+  ]),
+  ...mutantsOf("src/domain/pool/arena/SlabCore.ts", ["test/domain/ArenaCore.test.ts"], [
+    // Free chunks that an eviction is to free.
+    ["return this.core.heldBytes", `return Reflect.get(this, "heldBytes")`]
   ]),
   ...mutantsOf("src/domain/pool/machine/MemoryAccount.ts", ["test/services/BufferPool.deferred.test.ts"], [
     ["block.value.recyclable ? core.release(block) : core.discard(block)", "core.release(block)"]
