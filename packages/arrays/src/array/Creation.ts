@@ -14,6 +14,7 @@ import { isDataFirst, ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
 import * as SequenceKernels from "./creation/SequenceKernels.ts"
 import * as WholeSequence from "./creation/WholeSequence.ts"
+import { supported } from "./elementwise/Supported.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
 import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
@@ -85,11 +86,12 @@ const filled = <D extends DType.DType>(
   options: CreationOptions<D> | undefined
 ): Computed<D> => {
   const dtype = dtypeOf(options)
-  const problem = Shape.problem(operation, shape) ?? elementProblem(operation, dtype, value)
+  const problem = Shape.problem(operation, shape)
   if (problem !== undefined) return problem
   const copied = Shape.copy(shape)
   return Effect.flatMap(CommandQueue, (queue) =>
     typeProblem(operation, queue.info, dtype, "the elements") ??
+      elementProblem(operation, dtype, value) ??
       Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) =>
         fiber.getRef(Recording)
           ? apply(constant, [value], [dtype], dtype, copied)
@@ -353,17 +355,21 @@ export const arange: {
   const options = args[numbers.length] as CreationOptions<never> | undefined
   const isWhole = typeof numbers[0] === "bigint"
   const dtype = options?.dtype ?? (isWhole ? "i64" : "f32")
-  const sequence = isWhole
-    ? WholeSequence.of(operation, dtype, numbers as ReadonlyArray<bigint>)
-    : countedIn(operation, dtype, numbers as ReadonlyArray<number>)
-  if (sequence instanceof GpuError) return sequence
-  const { count, start, step } = sequence
-  return FreshArray.make(operation, dtype, [count], (lease, { dispatch }) => {
-    const type = SequenceKernels.computedIn(dtype)
-    // A single element is the start: 0 times an infinite step would be NaN.
-    const scalars = { start: held(type, start), step: held(type, count > 1 ? stepIn(dtype, step) : 0) }
-    return dispatch(SequenceKernels.arithmetic(dtype), { y: lease, ...scalars }, count)
-  }) as Computed<never>
+  // Only a type that there is says which elements it holds.
+  const counted = Effect.suspend(() => {
+    const sequence = isWhole
+      ? WholeSequence.of(operation, dtype, numbers as ReadonlyArray<bigint>)
+      : countedIn(operation, dtype, numbers as ReadonlyArray<number>)
+    if (sequence instanceof GpuError) return sequence
+    const { count, start, step } = sequence
+    return FreshArray.make(operation, dtype, [count], (lease, { dispatch }) => {
+      const type = SequenceKernels.computedIn(dtype)
+      // A single element is the start: 0 times an infinite step would be NaN.
+      const scalars = { start: held(type, start), step: held(type, count > 1 ? stepIn(dtype, step) : 0) }
+      return dispatch(SequenceKernels.arithmetic(dtype), { y: lease, ...scalars }, count)
+    })
+  })
+  return supported(operation, dtype, counted) as Computed<never>
 }
 
 interface Sequence {

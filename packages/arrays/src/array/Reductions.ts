@@ -267,19 +267,19 @@ const reduction = <F extends AnyFunction>(
     if (request instanceof GpuError) return request
     const type = options?.dtype ?? own(self.dtype)
     const initial = options?.initial
-    if (initial !== undefined && elementOf(type, initial) === undefined) return noInitial(operation, initial, type)
-    if (chooses && initial === undefined && isEmpty(request)) return noElements(operation, self)
-    const { axes, length, shape } = request
-    const { dtype } = rule.state(type)[0]!
-    return supported(
-      operation,
-      type,
-      Effect.flatMap(reduce(rule, self, axes, type), (lease) => {
+    const computed = Effect.suspend(() => {
+      if (initial !== undefined && elementOf(type, initial) === undefined) return noInitial(operation, initial, type)
+      if (chooses && initial === undefined && isEmpty(request)) return noElements(operation, self)
+      const { axes, length, shape } = request
+      const { dtype } = rule.state(type)[0]!
+      const reduced = Effect.flatMap(reduce(rule, self, axes, type), (lease) => {
         const values = dense(dtype, shape, lease)
         const finished = finish?.(values, type, length, initial)
         return finished === undefined ? Exit.succeed(values) : inPlaceOf(values, finished)
       })
-    )
+      return dtype === type ? reduced : supported(operation, dtype, reduced)
+    })
+    return supported(operation, type, computed)
   })
 
 const noInitial = (operation: string, initial: Scalar, dtype: DType): GpuError =>

@@ -341,6 +341,25 @@ layer(strictHost)("creation on the host", (it) => {
       strictEqual((yield* Effect.flip(DeviceArray.arange(2 ** 40))).reason._tag, "LimitExceeded")
     }))
 
+  it.effect("refuses types that there are not, as NumPy's names", () =>
+    Effect.gen(function*() {
+      const options = { dtype: untyped<"f32">("float32") }
+      const x = yield* DeviceArray.zeros([2])
+      const made: ReadonlyArray<readonly [string, Made]> = [
+        ["zeros", DeviceArray.zeros([2], options)],
+        ["ones", DeviceArray.ones([2], options)],
+        ["full", DeviceArray.full([2], 1, options)],
+        ["empty", DeviceArray.empty([2], options)],
+        ["eye", DeviceArray.eye(2, options)],
+        ["arange", DeviceArray.arange(2, options)],
+        ["sum", DeviceArray.sum(x, { ...options, initial: 1 })]
+      ]
+      for (const [name, each] of made) {
+        yield* refuses("Unsupported", each, name, "float32", "Use one of f32")
+        yield* refuses("Unsupported", DeviceArray.lazy(each as Effect.Effect<DeviceArray.DeviceArray>), name, "float32")
+      }
+    }))
+
   it.effect("has no negative zero among the lengths", () =>
     Effect.gen(function*() {
       const lease = yield* BufferPool.allocate(16)

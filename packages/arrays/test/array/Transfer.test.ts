@@ -192,7 +192,21 @@ const laws = (gpu: GpuLayer): void => {
           yield* refuses("Unsupported", DeviceArray.eye(2, { dtype }), "eye", dtype)
           yield* refuses("Unsupported", DeviceArray.empty([2], { dtype }), "empty", dtype)
         }
-        if (!dtypes.has("f64")) yield* refuses("Unsupported", DeviceArray.fromHost(Float64Array.of(1)), "f64")
+        if (dtypes.has("f64")) return
+        yield* refuses("Unsupported", DeviceArray.fromHost(Float64Array.of(1)), "f64")
+        if (!dtypes.has("i64")) return
+        const [x, y] = [yield* DeviceArray.fromHost([4n]), yield* DeviceArray.fromHost([2])]
+        for (
+          const [name, each] of [
+            ["mean", DeviceArray.mean(x)],
+            ["add", DeviceArray.add(x, y)],
+            ["divide", DeviceArray.divide(x, 2n)],
+            ["sqrt", DeviceArray.sqrt(x)]
+          ] as const
+        ) {
+          yield* refuses("Unsupported", each, `DeviceArray.${name}: f64`)
+          yield* refuses("Unsupported", DeviceArray.lazy(each), `DeviceArray.${name}: f64`)
+        }
       }))
 
     it.effect("an array over a lease shares it", () =>
@@ -279,6 +293,12 @@ layer(strictHost)("transfers on the host", (it) => {
       yield* no(numbers, undefined, "[0] is undefined", "fill")
       numbers[0] = 5
       yield* no(numbers, { dtype: "i32" }, "[1] is undefined")
+      yield* no([1, null], undefined, "[1] is null, no f32", "fill")
+      yield* no([null, 1], { dtype: "i32" }, "[0] is null, no i32")
+      yield* no(null, undefined, "the value is null")
+      yield* no(["1"], undefined, `[0] is "1", no f32`)
+      yield* no([{}], { dtype: "u8" }, "[0] is an object, no u8")
+      yield* noRagged([[1], null], "[1] is null", "[0] is an array of 1")
       const rows = [[1, 2]]
       rows.length = 2
       yield* noRagged(rows, "[1] is undefined")

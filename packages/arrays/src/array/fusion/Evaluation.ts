@@ -16,6 +16,7 @@ import * as Scope from "effect/Scope"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import * as Reduction from "../../kernels/reduction/Reduction.ts"
 import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import { problemOf } from "../elementwise/Supported.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import * as Cuts from "./Cuts.ts"
@@ -91,6 +92,8 @@ export const apply = <D extends DType>(
   shape: Shape.Shape
 ): Computed<D> =>
   Effect.withFiber((fiber) => {
+    const problem = problemOf(`DeviceArray.${operation.name}`, fiber.context, dtype, operandTypes)
+    if (problem !== undefined) return problem
     const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
     const records = fiber.getRef(Recording)
     const record = () =>

@@ -5,7 +5,7 @@
  */
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type * as Shape from "../layout/Shape.ts"
-import { type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
+import { firstOf, type NestedNumbers, parse } from "../transfer/NestedNumbers.ts"
 import { allocate, memoryProblem } from "../transfer/TypedArrays.ts"
 
 /** What a position outside the axis means. */
@@ -48,10 +48,21 @@ interface Numbers {
   readonly data: ArrayLike<number>
 }
 
-const numbersOf = (operation: string, given: NestedNumbers | Int32Array | Uint32Array): Numbers | GpuError =>
-  ArrayBuffer.isView(given)
+const numbersOf = (operation: string, given: NestedNumbers | Int32Array | Uint32Array): Numbers | GpuError => {
+  const first: unknown = ArrayBuffer.isView(given) ? given[0] : firstOf(given)
+  if (typeof first === "boolean") {
+    return noNumbers(operation, "truth values", "Pass the positions of those that are true, or use DeviceArray.where.")
+  }
+  if (typeof first === "bigint") {
+    return noNumbers(operation, "bigints", "Pass numbers, as Int32Array.from(indices, Number).")
+  }
+  return ArrayBuffer.isView(given)
     ? memoryProblem(operation, given) ?? { shape: [given.length], data: given }
     : parse(operation, given, "f64") as Numbers | GpuError
+}
+
+const noNumbers = (operation: string, found: string, hint: string): GpuError =>
+  invalidRequest(operation, `the indices are ${found}`, hint)
 
 const positionOf = (index: number, length: number, mode: Mode | undefined): number | undefined => {
   if (!Number.isSafeInteger(index)) return undefined

@@ -60,6 +60,10 @@ export type ElementOf<D extends DType> = ValueOf<D>
  */
 export type TypeOfScalar<S extends Scalar> = S extends boolean ? "bool" : S extends bigint ? "i64" : "f32"
 
+/** Whether a value is one, which types do not show of holes of lists and of what JavaScript converts to numbers. @internal */
+export const isScalar = (value: unknown): value is Scalar =>
+  typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+
 /** @internal */
 export const typeOfScalar = (value: unknown): "f32" | "i64" | "bool" =>
   typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "i64" : "f32"
@@ -103,8 +107,11 @@ const exactNumber = (value: bigint | boolean): number | undefined => {
  *
  * @internal
  */
-export const shownScalar = (value: Scalar | undefined): string =>
-  typeof value === "bigint" ? `${value}n` : String(value)
+export const shownScalar = (value: unknown): string => {
+  if (typeof value === "bigint") return `${value}n`
+  if (typeof value === "string") return JSON.stringify(value.slice(0, 40))
+  return typeof value === "object" && value !== null ? "an object" : String(value)
+}
 
 /**
  * The advice for a value that an element type does not hold; undefined stands for a hole of a list, which types do not show.
@@ -112,7 +119,7 @@ export const shownScalar = (value: Scalar | undefined): string =>
  * @internal
  */
 export const elementHint = (dtype: DType, value: Scalar | undefined): string => {
-  if (value === undefined) return "Give each element a number, as fill(0) does."
+  if (!isScalar(value)) return "Give each element a number, as fill(0) does."
   if (dtype === "bool") return `Use true or false, or another type, as { dtype: "f32" }.`
   if (isLong(dtype) && typeof value === "number" && Number.isInteger(value)) {
     return "Pass a bigint that the type holds, as 7n: numbers above 2^53 are not exact."

@@ -5,7 +5,15 @@
  */
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import { elementHint, type ElementOf, elementOf, type Scalar, shownScalar, typeOfScalar } from "../layout/Scalar.ts"
+import {
+  elementHint,
+  type ElementOf,
+  elementOf,
+  isScalar,
+  type Scalar,
+  shownScalar,
+  typeOfScalar
+} from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import { allocate } from "./TypedArrays.ts"
 
@@ -44,13 +52,20 @@ export type Nested<A extends Scalar> = A | ReadonlyArray<Nested<A>>
 /** What {@link parse} takes; undefined is a hole of a list, which types do not show. @internal */
 export type AnyNested = Nested<Scalar>
 
-/** The element type of the first value, which {@link parse} takes for that of all. @internal */
-export const typeOfNested = (nested: AnyNested): "f32" | "i64" | "bool" => {
+/** Whether a value is a list, of numbers or of lists; null, as of JSON, and other objects are not. */
+const isList = (value: AnyNested | undefined): value is ReadonlyArray<AnyNested> =>
+  Array.isArray(value) || ArrayBuffer.isView(value)
+
+/** The first value, undefined where there is none. @internal */
+export const firstOf = (nested: AnyNested): AnyNested | undefined => {
   let value: AnyNested | undefined = nested
   // Not more levels than there may be axes: a list may contain itself.
-  for (let axis = 0; axis < Shape.maxRank && typeof value === "object"; axis++) value = value[0]
-  return typeOfScalar(value)
+  for (let axis = 0; axis < Shape.maxRank && isList(value); axis++) value = value[0]
+  return value
 }
+
+/** The element type of the first value, which {@link parse} takes for that of all. @internal */
+export const typeOfNested = (nested: AnyNested): "f32" | "i64" | "bool" => typeOfScalar(firstOf(nested))
 
 /** Numbers in row-major order, with their shape. @internal */
 export interface Numbers {
@@ -62,7 +77,7 @@ export interface Numbers {
 const shapeOf = (operation: string, nested: AnyNested): Shape.Shape | GpuError => {
   const shape: Array<number> = []
   let value: AnyNested | undefined = nested
-  while (typeof value === "object") {
+  while (isList(value)) {
     if (shape.length === Shape.maxRank) {
       return invalidRequest(
         operation,
@@ -98,7 +113,7 @@ class Reader {
     const axis = this.#path.length
     if (axis === this.#shape.length) return this.#number(value)
     const length = this.#shape[axis]!
-    if (typeof value !== "object" || value.length !== length) return this.#ragged(value, length)
+    if (!isList(value) || value.length !== length) return this.#ragged(value, length)
     for (let index = 0; index < length; index++) {
       this.#path.push(index)
       const problem = this.read(value[index])
@@ -109,8 +124,8 @@ class Reader {
   }
 
   #number(value: AnyNested | undefined): GpuError | undefined {
-    if (typeof value === "object") return this.#ragged(value, undefined)
-    const element = value === undefined ? undefined : elementOf(this.#dtype, value)
+    if (isList(value)) return this.#ragged(value, undefined)
+    const element = isScalar(value) ? elementOf(this.#dtype, value) : undefined
     if (element !== undefined) {
       // Typed arrays take truth values as 0 and 1.
       this.#data[this.#count++] = element as number
@@ -125,7 +140,7 @@ class Reader {
   }
 
   #ragged(value: AnyNested | undefined, length: number | undefined): GpuError {
-    const found = typeof value === "object" ? `an array of ${value.length}` : String(value)
+    const found = isList(value) ? `an array of ${value.length}` : shownScalar(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(
       this.#operation,
