@@ -345,7 +345,7 @@ layer(strictHost)("creation on the host", (it) => {
     Effect.gen(function*() {
       const options = { dtype: untyped<"f32">("float32") }
       const x = yield* DeviceArray.zeros([2])
-      const made: ReadonlyArray<readonly [string, Made]> = [
+      const made: ReadonlyArray<readonly [string, DeviceArray.Computed]> = [
         ["zeros", DeviceArray.zeros([2], options)],
         ["ones", DeviceArray.ones([2], options)],
         ["full", DeviceArray.full([2], 1, options)],
@@ -356,7 +356,7 @@ layer(strictHost)("creation on the host", (it) => {
       ]
       for (const [name, each] of made) {
         yield* refuses("Unsupported", each, name, "float32", "Use one of f32")
-        yield* refuses("Unsupported", DeviceArray.lazy(each as Effect.Effect<DeviceArray.DeviceArray>), name, "float32")
+        yield* refuses("Unsupported", DeviceArray.lazy(each), name, "float32")
       }
     }))
 
