@@ -60,11 +60,11 @@ describe("GroupKernel.make", () => {
 
   it("is refused by TypeScript with a name that bodies have, and with a reserved one", () => {
     const common = { name: "k", workgroupSize: 1, body: {} }
-    // @ts-expect-error: bodies have it
+    // @ts-expect-error: every body has the range under that name
     GroupKernel.make({ ...common, args: [VectorArg("f32", "range")] })
-    // @ts-expect-error: bodies have it
+    // @ts-expect-error: every body has its place in its workgroup under that name
     GroupKernel.make({ ...common, args: [LocalArg("f32", "local_id", 1)] })
-    // @ts-expect-error: WGSL reserves it
+    // @ts-expect-error: WGSL reserves the word "target"
     GroupKernel.make({ ...common, args: [ScalarArg("f32", "target")] })
     const made = GroupKernel.make({ ...common, args: [VectorArg("f32", "i"), ScalarArg("f32", "count")] })
     strictEqual(made.problem, undefined)

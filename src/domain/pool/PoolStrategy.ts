@@ -258,7 +258,7 @@ export const config = (name: string): Config.Config<PoolStrategy> =>
  *   however large it is, and merges again.
  * - Each queue has its own memory (`ReusePolicy.ownQueue`).
  * - All is kept, until `freeHeld` or a request beyond the limit frees what is whole again.
- * - A chunk beside a lease goes first, and one of at most 1/32 more than the request is as good as the best; CuPy takes the best.
+ * - The pool takes a chunk beside a lease before a whole slab, and of those within 1/32 of the request's size any; CuPy takes the smallest.
  *
  * A program whose sizes grow does better with {@link arena}: here it keeps every size that it has ever asked for.
  *

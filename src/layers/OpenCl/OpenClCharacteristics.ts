@@ -114,8 +114,8 @@ export const characteristics: Effect.Effect<Characteristics, GpuError, OpenCl | 
 })
 
 /**
- * The bytes of the device's memory that are free now, whoever uses the rest. Only AMD's drivers answer it, by the extension
- * `cl_amd_device_attribute_query`: neither OpenCL nor WebGPU has such a query. For other devices it fails with Unsupported.
+ * The bytes of the device's memory that are free now: other programs may use the rest. Only AMD's drivers report them, by the
+ * extension `cl_amd_device_attribute_query`: neither OpenCL nor WebGPU has such a query. For other devices it fails with Unsupported.
  *
  * **Example** (At most half of what is free, or 1 GiB)
  *

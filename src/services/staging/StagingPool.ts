@@ -267,7 +267,7 @@ const poolOf = (device: DeviceContext["Service"], driver: QueueDriver["Service"]
   }
   const over = (requests: StagingRequests): Pool => {
     const controls = controlsOf(requests, over)
-    // Whoever has an array must not wait for memory beside it.
+    // A transfer must not wait for further memory: its program keeps its array meanwhile, and others may wait for that.
     const useNow = useOf(requests, fresh, { onExhausted: "fail" })
     const useOther: UseMemory = (bytes, f) => useNow(bytes, (memory, lease) => f(lease ?? memory))
     const pool: Pool = shownAsPool(

@@ -52,7 +52,7 @@ const thereAndBack = Effect.gen(function*() {
   }
 })
 
-/** Other commands take it as any array of the program. */
+/** Commands that know nothing of staging memory take the staged array as a typed array. */
 const asHostData = Effect.gen(function*() {
   const x = yield* written(counted(32, 1))
   const array = yield* StagingPool.allocate(32, Uint8Array, both)

@@ -11,10 +11,10 @@ import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import type { Bound } from "./BindGroups.ts"
 
-/** The numbers of the vectors that a dispatch may not read where they are. */
+/** The indices of the vectors that a dispatch may not read where they are. */
 export type ReadConflicts = ReadonlyArray<number>
 
-/** The numbers of these vectors; `undefined` where there are none, as always without parts of buffers. */
+/** The indices of such vectors; `undefined` without any. Only parts of buffers can be such vectors. */
 export const of = (
   vectors: ReadonlyArray<VectorBinding>,
   reads: ReadonlyArray<boolean>

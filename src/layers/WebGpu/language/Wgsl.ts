@@ -98,7 +98,7 @@ const ofSmall: Writings = {
   countLeadingZeros: ([a = ""], type) => `countLeadingZeros(${ownBits(a, type)}) - ${32 - bitsOf(type)}`
 }
 
-/** What gives an integer of 32 bits that is none of 8 or 16. */
+/** Operations whose result, computed with 32 bits, may not fit into 8 or 16. */
 const widening: ReadonlySet<Operation> = new Set(
   ["add", "subtract", "multiply", "negative", "abs", "truncDivide", "bitwiseNot", "leftShift"]
 )

@@ -38,7 +38,7 @@ const each = <A>(make: (dtype: DType) => A): Each<A> => ({
 /** Any type to itself. */
 export const any: UnarySignatures = each((dtype) => ({ operands: [dtype], result: dtype }))
 
-/** Numbers to themselves. */
+/** Numbers to themselves; there is no such operation on truth values. */
 export const same: UnarySignatures = each((dtype) => dtype === "bool" ? undefined : any[dtype])
 
 const hasBits = (dtype: DType): boolean => isInteger(dtype) || dtype === "bool"

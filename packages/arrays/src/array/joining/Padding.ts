@@ -16,7 +16,6 @@ import { store } from "../fusion/Storing.ts"
 import * as Layout from "../layout/Layout.ts"
 import { elementOf, elementProblem, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
-import { countProblem } from "./Counts.ts"
 import * as PadKernel from "./PadKernel.ts"
 
 /**
@@ -121,7 +120,7 @@ export const pad: {
   const borders = pairsOf<number>(operation, self.shape, width, "widths")
   if (borders instanceof GpuError) return borders
   for (const count of borders.flat()) {
-    const problem = countProblem(operation, "a width", count)
+    const problem = Shape.countProblem(operation, "a width", count)
     if (problem !== undefined) return problem
   }
   const shape = self.shape.map((length, axis) => length + borders[axis]![0] + borders[axis]![1])

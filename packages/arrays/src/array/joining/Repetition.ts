@@ -15,7 +15,6 @@ import type { AxisOptions } from "../Joining.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
 import { allocate } from "../transfer/TypedArrays.ts"
-import { countProblem } from "./Counts.ts"
 
 /** A copy of a view of an array with memory, in another shape of as many elements. */
 const copiedAs = <D extends DType>(
@@ -68,7 +67,7 @@ export const tile: {
   const repeated = { shape: [] as Array<number>, strides: [] as Array<number>, offset: self.offset }
   for (let axis = 0; axis < rank; axis++) {
     const count = given[axis - rank + given.length] ?? 1
-    const problem = countProblem(operation, "a count", count)
+    const problem = Shape.countProblem(operation, "a count", count)
     if (problem !== undefined) return problem
     const own = axis - rank + self.shape.length
     const length = self.shape[own] ?? 1
@@ -123,7 +122,7 @@ export const repeat: {
 }, isDataFirst(3))
 
 const repeatedEach = (operation: string, self: DeviceArray, count: number, axis: number | undefined) => {
-  const problem = countProblem(operation, "the count", count)
+  const problem = Shape.countProblem(operation, "the count", count)
   if (problem !== undefined) return problem
   const at = axis === undefined ? self.shape.length : axis + 1
   const layout = {
@@ -154,7 +153,7 @@ const repeatedPositions = (
   }
   let total = 0
   for (let at = 0; at < length; at++) {
-    const problem = countProblem(operation, `count ${at}`, counts[at]!)
+    const problem = Shape.countProblem(operation, `count ${at}`, counts[at]!)
     if (problem !== undefined) return problem
     total += counts[at]!
   }

@@ -125,3 +125,9 @@ export const axesOf = (
   }
   return found
 }
+
+/** Why a number of repetitions or of added elements counts nothing, or `undefined`; `name` says what it is. */
+export const countProblem = (operation: string, name: string, count: number): GpuError | undefined =>
+  Number.isSafeInteger(count) && count >= 0
+    ? undefined
+    : invalidRequest(operation, `${name} is ${count}`, "Pass a whole number, zero or more.")
