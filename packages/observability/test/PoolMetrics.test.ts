@@ -540,14 +540,15 @@ describe("series", () => {
     }))
 })
 
-/** How many steps a hit takes with a layer. */
+/** How many steps a hit takes with a layer: the fewest of several hits, since a count may include a call made before it. */
 const hits = (layer: Layer.Layer<never, unknown>) =>
   Effect.gen(function*() {
     const context = yield* Effect.context<BufferPool.BufferPool>()
     yield* lease(64)
     // The first calls load lazy parts.
     for (let warm = 0; warm < 3; warm++) Effect.runSync(Effect.provide(lease(64), context))
-    return stepsTaken("/src/", () => Effect.runSync(Effect.provide(lease(64), context)))
+    const hit = () => Effect.runSync(Effect.provide(lease(64), context))
+    return Math.min(...Array.from({ length: 5 }, () => stepsTaken("/src/", hit)))
   }).pipe(
     Effect.provide(
       BufferPool.layer().pipe(
