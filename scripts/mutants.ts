@@ -72,10 +72,12 @@ const mutants: ReadonlyArray<Mutant> = [
   ...mutantsOf("src/services/lease/LeaseTable.ts", ["test/services/BufferPool.test.ts"], [
     [`this.endAll("scopeClosed")`, ""]
   ]),
-  ...mutantsOf("packages/arrays/src/kernels/reduction/Walk.ts", ["packages/arrays/test/array/Cumulative.test.ts"], [
+  ...mutantsOf("packages/arrays/src/kernels/reduction/Walk.ts", [
+    "packages/arrays/test/array/cumulative/Cumulative.test.ts"
+  ], [
     ["Expr.multiply(Expr.subtract(scalar(names.length), 1), width)", "Expr.multiply(scalar(names.length), width)"]
   ]),
-  ...mutantsOf("packages/arrays/src/array/indexing/Scatter.ts", ["packages/arrays/test/array/Put.test.ts"], [
+  ...mutantsOf("packages/arrays/src/array/indexing/Scatter.ts", ["packages/arrays/test/array/writing/Put.test.ts"], [
     // Values that the same command overwrites, and the elements between those of a view.
     [
       "leaf !== target.leaf && vectors[vector]!.lease === lease",
@@ -83,11 +85,15 @@ const mutants: ReadonlyArray<Mutant> = [
     ],
     ["args[strideName(of)] = views.strides[of]! >>> 0", "args[strideName(of)] = 1"]
   ]),
-  ...mutantsOf("packages/arrays/src/array/joining/PadKernel.ts", ["packages/arrays/test/array/Padding.test.ts"], [
-    ["Math.ceil(before / period) * period - before", "Math.floor(before / period) * period + period - before - 1"],
-    [`mode === "symmetric" ? period - 1 : 2 * length - 2`, `mode === "symmetric" ? period - 1 : 2 * length - 1`]
-  ]),
-  ...mutantsOf("packages/arrays/src/array/fusion/Copying.ts", ["packages/arrays/test/array/Joining.test.ts"], [
+  ...mutantsOf(
+    "packages/arrays/src/array/joining/PadKernel.ts",
+    ["packages/arrays/test/array/joining/Padding.test.ts"],
+    [
+      ["Math.ceil(before / period) * period - before", "Math.floor(before / period) * period + period - before - 1"],
+      [`mode === "symmetric" ? period - 1 : 2 * length - 2`, `mode === "symmetric" ? period - 1 : 2 * length - 1`]
+    ]
+  ),
+  ...mutantsOf("packages/arrays/src/array/fusion/Copying.ts", ["packages/arrays/test/array/joining/Joining.test.ts"], [
     ["from.pitch >= bytes && to.pitch >= bytes", "true"],
     ["pitch: of.length === 2 ? of[0]! * size : bytes", "pitch: bytes"]
   ])

@@ -1,0 +1,4 @@
+import { onEveryBackend } from "../ArrayBackends.ts"
+import { fusionLaws } from "./FusionLaws.ts"
+
+onEveryBackend((gpu) => fusionLaws(gpu, { iterations: 1000 }))
