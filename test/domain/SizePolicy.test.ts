@@ -313,8 +313,8 @@ describe("SizePolicy.borrowLimit", () => {
         const expected = BigInt(size) + (BigInt(size) * BigInt(eighths)) / 8n
         const limit = SizePolicy.borrowLimit(policy, size)
         if (expected > BigInt(largest)) assert.strictEqual(limit, largest)
-        // The product of a size above 2^50 and the factor may have more than 53 bits.
-        else if (size <= 2 ** 47) assert.strictEqual(limit, Number(expected))
+        // The product of a size above 2^46 and the eighths, up to 72 of them, may have more than 53 bits.
+        else if (size <= 2 ** 46) assert.strictEqual(limit, Number(expected))
         else assert.closeTo(limit, Number(expected), 8)
       })
     )

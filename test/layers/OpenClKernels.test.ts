@@ -30,7 +30,7 @@ const embedded = (extensions: string): Bends => (api) => ({
 })
 
 describeWith(["opencl"], "OpenCL kernels", () => {
-  const scalars: { readonly [D in DType.DType]: number | bigint | boolean } = {
+  const scalars: { readonly [D in Exclude<DType.DType, "c64">]: number | bigint | boolean } = {
     f16: 0.5,
     f32: 0.5,
     f64: 2 ** -40,
@@ -45,10 +45,12 @@ describeWith(["opencl"], "OpenCL kernels", () => {
     bool: true
   }
 
+  // Complex numbers are vectors of two f32, as of any short vectors: packages/testing/src/values.
   it.effect("gets vectors, lengths, offsets and scalars of every type that the device has", () =>
     onDevice(() =>
       Effect.gen(function*() {
         for (const dtype of (yield* DeviceContext).info.dtypes) {
+          if (dtype === "c64") continue
           const kernel = Kernel.make({
             name: "all",
             args: [

@@ -77,7 +77,7 @@ class Translation {
       case "at":
         return `(${js.viewIndex(word(first), this.#value(second), true)})`
       case "near":
-        return js.clampedIndex(word(first), this.#value(second), third === "offset")
+        return js.clampedIndex(word(first), this.#value(second), third === "offset", "f32")
       case "madd":
         return `(${js.multiplyAdd(this.#value(first), this.#value(second), this.#value(third))})`
       case "quotient":

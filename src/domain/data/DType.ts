@@ -6,12 +6,13 @@ import { hasHalves } from "./HalfSupport.ts"
  */
 
 /**
- * The name of an element type: floats, integers of 8 to 64 bits, and truth values. A `bool` is one byte, 0 or 1.
+ * The name of an element type: floats, integers of 8 to 64 bits, complex numbers, and truth values. A `bool` is one byte, 0
+ * or 1. A `c64` is a complex number of two f32: the real part, then the imaginary one.
  *
  * @category models
  * @since 0.1.0
  */
-export type DType = "f32" | "i32" | "u32" | "f16" | "f64" | "i8" | "u8" | "i16" | "u16" | "i64" | "u64" | "bool"
+export type DType = "f32" | "i32" | "u32" | "f16" | "f64" | "i8" | "u8" | "i16" | "u16" | "i64" | "u64" | "c64" | "bool"
 
 /**
  * The members of `Float16Array` for programs whose `lib` does not declare it.
@@ -41,7 +42,8 @@ export type Float16Elements = typeof globalThis extends { readonly Float16Array:
   : Halves
 
 /**
- * The typed array that holds elements of a {@link DType} on the host. Integers of 64 bits are bigints there.
+ * The typed array that holds elements of a {@link DType} on the host. Integers of 64 bits are bigints there, and each
+ * complex number is two numbers.
  *
  * @category models
  * @since 0.1.0
@@ -58,6 +60,7 @@ export interface TypedArrayOf {
   readonly u16: Uint16Array<ArrayBuffer>
   readonly i64: BigInt64Array<ArrayBuffer>
   readonly u64: BigUint64Array<ArrayBuffer>
+  readonly c64: Float32Array<ArrayBuffer>
   readonly bool: Uint8Array<ArrayBuffer>
 }
 
@@ -73,6 +76,7 @@ const sizes: { readonly [D in DType]: number } = {
   u16: 2,
   i64: 8,
   u64: 8,
+  c64: 8,
   bool: 1
 }
 
@@ -162,13 +166,15 @@ const viewClasses: { readonly [D in Exclude<DType, "f16">]: ViewClass<D> } = {
   u16: Uint16Array,
   i64: BigInt64Array,
   u64: BigUint64Array,
+  c64: Float32Array,
   bool: Uint8Array
 }
 
 const viewClass = (dtype: DType): ViewClass<DType> => dtype === "f16" ? halfClass() ?? missing() : viewClasses[dtype]
 
 /**
- * A typed array of `length` elements over host memory. For `f16` ask {@link hostSupports} first.
+ * A typed array of `length` elements over host memory: of twice as many numbers for `c64`. For `f16` ask
+ * {@link hostSupports} first.
  *
  * It throws a `TypeError` or `RangeError` for elements that do not lie in the memory, as the constructors of typed arrays
  * do.
@@ -195,7 +201,7 @@ export const viewUnsafe = <D extends DType>(
   if (
     byteOffset % itemSize === 0 && byteOffset + length * itemSize <= buffer.byteLength && byteOffset >= 0 && length >= 0
   ) {
-    return new (viewClass(dtype))(buffer, byteOffset, length) as TypedArrayOf[D]
+    return new (viewClass(dtype))(buffer, byteOffset, dtype === "c64" ? 2 * length : length) as TypedArrayOf[D]
   }
   throw new RangeError(
     `${operation}: ${length} elements of ${itemSize} bytes from byteOffset ${byteOffset} do not lie in the buffer's ` +
@@ -204,13 +210,13 @@ export const viewUnsafe = <D extends DType>(
 }
 
 /**
- * One element, whose bytes a fill repeats. Of 64-bit integers a bigint, or a whole number.
+ * One element, whose bytes a fill repeats. Of 64-bit integers a bigint, or a whole number; of complex numbers the real part.
  *
  * @category functions
  * @since 0.1.0
  */
 export const element = <D extends DType>(dtype: D, value: number | bigint | boolean): TypedArrayOf[D] => {
   const view = viewUnsafe<DType>(dtype, new ArrayBuffer(byteSize(dtype)), 0, 1)
-  view.fill((dtype === "i64" || dtype === "u64" ? BigInt(value) : Number(value)) as never)
+  view.subarray(0, 1).fill((dtype === "i64" || dtype === "u64" ? BigInt(value) : Number(value)) as never)
   return view as TypedArrayOf[D]
 }

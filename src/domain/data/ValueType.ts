@@ -24,12 +24,12 @@ export type SmallInteger = "i8" | "u8" | "i16" | "u16"
 export type LongInteger = "i64" | "u64"
 
 /**
- * The type of a number: every element type but `bool`.
+ * The type of a real number: every element type but `bool` and `c64`.
  *
  * @category models
  * @since 0.1.0
  */
-export type NumberType = Exclude<DType, "bool">
+export type NumberType = Exclude<DType, "bool" | "c64">
 
 /**
  * How many numbers a short vector has. WGSL has those of 2, 3 and 4.
@@ -65,12 +65,13 @@ export type ValueType = VectorElement
 export type VectorElement = DType | ShortVector
 
 /**
- * The type of the numbers of an element: that of a short vector's, or its own.
+ * The type of the numbers of an element: that of a short vector's, f32 for complex numbers, or its own.
  *
  * @category models
  * @since 0.1.0
  */
 export type NumberIn<E extends VectorElement> = E extends `vec${number}<${infer N extends NumberType}>` ? N
+  : E extends "c64" ? "f32"
   : E extends DType ? E
   : never
 
@@ -84,7 +85,7 @@ export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : nu
 
 /**
  * What a program passes for a value: a number, a bigint, a boolean, or an array or typed array of as many numbers as the
- * vector has.
+ * vector has; of a complex number the real and the imaginary part.
  *
  * **Example** (Values of three types)
  *
@@ -101,6 +102,7 @@ export type NumberOf<N extends NumberType> = N extends LongInteger ? bigint : nu
  */
 export type ValueOf<V extends ValueType> = V extends `vec${number}<${infer N extends NumberType}>`
   ? ArrayLike<NumberOf<N>>
+  : V extends "c64" ? ArrayLike<number>
   : V extends NumberType ? NumberOf<V>
   : boolean
 
@@ -113,6 +115,7 @@ export type ValueOf<V extends ValueType> = V extends `vec${number}<${infer N ext
  */
 export type HostValueOf<V extends ValueType> = V extends
   `vec${infer L extends VectorLength}<${infer N extends NumberType}>` ? Lanes<NumberOf<N>>[L]
+  : V extends "c64" ? Lanes<number>[2]
   : V extends NumberType ? NumberOf<V>
   : boolean
 
@@ -165,18 +168,19 @@ const numbers: { readonly [N in NumberType]: NumberFacts } = {
 const lengths: ReadonlyArray<VectorLength> = [2, 3, 4, 8, 16]
 
 /**
- * The type and count of a value's numbers; a single number has the length 1.
+ * The type and count of a value's numbers; a single number has the length 1, and a complex one is a vector of two f32.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Parts {
-  readonly element: DType
+  readonly element: Exclude<DType, "c64">
   readonly length: 1 | VectorLength
 }
 
 const parts: ReadonlyMap<unknown, Parts> = new Map<unknown, Parts>([
   ["bool", { element: "bool", length: 1 }],
+  ["c64", { element: "f32", length: 2 }],
   ...(Object.keys(numbers) as Array<NumberType>).flatMap((element): ReadonlyArray<readonly [ValueType, Parts]> => [
     [element, { element, length: 1 }],
     ...lengths.map((length) => [`vec${length}<${element}>`, { element, length }] as const)
@@ -251,7 +255,7 @@ export const rangeOf = (
  * @category predicates
  * @since 0.1.0
  */
-export const holds = (type: DType, value: unknown): value is number | bigint | boolean => {
+export const holds = (type: NumberType | "bool", value: unknown): value is number | bigint | boolean => {
   if (type === "bool") return typeof value === "boolean"
   const { range } = numbers[type]
   if (range === undefined) return typeof value === "number"
@@ -266,10 +270,10 @@ export const holds = (type: DType, value: unknown): value is number | bigint | b
  * @category getters
  * @since 0.1.0
  */
-export const rounded = <A extends number | bigint | boolean>(type: DType, value: A): A =>
+export const rounded = <A extends number | bigint | boolean>(type: NumberType | "bool", value: A): A =>
   (typeof value === "number" ? roundedNumber(type, value) : value) as A
 
-const roundedNumber = (type: DType, value: number): number => {
+const roundedNumber = (type: NumberType | "bool", value: number): number => {
   switch (type) {
     case "f32":
       return Math.fround(value)
@@ -288,7 +292,7 @@ const roundedNumber = (type: DType, value: number): number => {
  * @category getters
  * @since 0.1.0
  */
-export const wanted = (type: DType): string => {
+export const wanted = (type: NumberType | "bool"): string => {
   if (type === "bool") return "true or false"
   const { range } = numbers[type]
   if (range === undefined) return "a number"

@@ -146,7 +146,7 @@ export interface LanguageWriter {
   /** An index counted from the start of a vector's view: with an offset, `index + x_offset`. */
   readonly viewIndex: (vector: string, index: string, withOffset: boolean) => string
   /** The same for any index, clamped to the last element. */
-  readonly clampedIndex: (vector: string, index: string, withOffset: boolean) => string
+  readonly clampedIndex: (vector: string, index: string, withOffset: boolean, dtype: DType) => string
   /** An operation on named values. `type` is that of the deciding operand (of `where`, the second). */
   readonly apply: (operation: Operation, operands: ReadonlyArray<string>, type: ExprType, result: ExprType) => string
   /**

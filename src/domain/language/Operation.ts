@@ -34,6 +34,9 @@ export type ExprType = DType
  * - `shift`: an integer T and a u32 to T
  * - `where`: a bool and two values T to T
  * - `astype`: anything to the type asked for
+ * - `pair`: two f32 to c64; `part`: c64 to f32
+ *
+ * Some operations of numbers have complex ones, too: {@link resultType}.
  *
  * @category models
  * @since 0.1.0
@@ -49,6 +52,8 @@ export type TypingRule =
   | "shift"
   | "where"
   | "astype"
+  | "pair"
+  | "part"
 
 interface Signature<Rule extends TypingRule = TypingRule> {
   readonly arity: number
@@ -102,6 +107,10 @@ export const operations = {
   where: of(3, "where"),
   astype: of(1, "astype"),
 
+  complex: of(2, "pair"),
+  real: of(1, "part"),
+  imag: of(1, "part"),
+
   sqrt: of(1, "float"),
   inverseSqrt: of(1, "float"),
   exp: of(1, "float"),
@@ -150,7 +159,7 @@ export type Operation = keyof typeof operations
 export const isFloat = (type: ExprType): type is "f32" | "f16" | "f64" =>
   type === "f32" || type === "f16" || type === "f64"
 
-type IntegerType = Exclude<ExprType, "f32" | "f16" | "f64" | "bool">
+type IntegerType = Exclude<ExprType, "f32" | "f16" | "f64" | "c64" | "bool">
 
 /**
  * Whether a type is one of integers.
@@ -195,6 +204,33 @@ export const isUnsigned = (type: ExprType): boolean => type.startsWith("u")
  */
 export const isLong = (type: ExprType): type is "i64" | "u64" => bits[type] === 64
 
+/** The operations that complex numbers have, with the types of their results. */
+const ofComplex: { readonly [name in Operation]?: ExprType } = {
+  add: "c64",
+  subtract: "c64",
+  multiply: "c64",
+  divide: "c64",
+  negative: "c64",
+  abs: "f32",
+  sign: "c64",
+  sqrt: "c64",
+  exp: "c64",
+  log: "c64",
+  power: "c64",
+  sin: "c64",
+  cos: "c64",
+  tan: "c64",
+  sinh: "c64",
+  cosh: "c64",
+  tanh: "c64",
+  equal: "bool",
+  notEqual: "bool",
+  isNaN: "bool",
+  isFinite: "bool",
+  real: "f32",
+  imag: "f32"
+}
+
 /**
  * The type that an operation gives for operands of these types, or `undefined` where it has no meaning for them.
  * `target` is the type that `astype` asks for.
@@ -211,6 +247,7 @@ export const resultType = (
   const [first, second, third] = operands
   if (operands.length !== arity || first === undefined) return undefined
   const alike = operands.every((type) => type === first)
+  if (first === "c64" && rule !== "astype") return alike ? ofComplex[operation] : undefined
   switch (rule) {
     case "numeric":
       return alike && first !== "bool" ? first : undefined
@@ -232,6 +269,10 @@ export const resultType = (
       return first === "bool" && second === third ? second : undefined
     case "astype":
       return target
+    case "pair":
+      return alike && first === "f32" ? "c64" : undefined
+    case "part":
+      return undefined
   }
 }
 
@@ -244,15 +285,16 @@ export const resultType = (
 export const requirement = (operation: Operation): string => {
   const { arity, rule }: Signature = operations[operation]
   const count = arity === 1 ? "one operand" : `${arity} operands`
+  const orComplex = ofComplex[operation] === undefined ? "" : " or of c64"
   switch (rule) {
     case "equality":
       return `${count} of one type`
     case "numeric":
     case "ordering":
-      return `${count} of one type of numbers`
+      return `${count} of one type of real numbers${orComplex}`
     case "float":
     case "test":
-      return `${count} of one float type`
+      return `${count} of one float type${orComplex}`
     case "integer":
       return `${count} of one integer type`
     case "logic":
@@ -263,5 +305,9 @@ export const requirement = (operation: Operation): string => {
       return "a bool and two operands of one type"
     case "astype":
       return count
+    case "pair":
+      return `${count} of f32`
+    case "part":
+      return `${count} of c64`
   }
 }

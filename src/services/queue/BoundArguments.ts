@@ -6,7 +6,6 @@
 import { attempt } from "../../domain/arguments/ArgumentProblem.ts"
 import { formatted, withArticle } from "../../domain/arguments/Format.ts"
 import * as BufferUsage from "../../domain/BufferUsage.ts"
-import type * as DType from "../../domain/data/DType.ts"
 import { overlaps } from "../../domain/data/MemorySpan.ts"
 import * as ValueType from "../../domain/data/ValueType.ts"
 import type { DeviceInfo } from "../../domain/device/DeviceInfo.ts"
@@ -127,7 +126,7 @@ const holdScalar = (argument: ScalarArg, value: unknown): ValueType.HeldValue | 
 /** A copy, since the program may change its array before the dispatch runs. */
 const holdVector = (
   { dtype, name }: ScalarArg,
-  element: DType.DType,
+  element: ValueType.Parts["element"],
   length: number,
   value: unknown
 ): ValueType.HeldValue | GpuError => {

@@ -9,8 +9,9 @@ import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation
 import { dual } from "effect/Function"
 import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
+import * as Operations from "../kernels/expression/Operations.ts"
 import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { type Element, isFloating } from "./elementwise/Element.ts"
+import { type Element, isComplex, isFloating } from "./elementwise/Element.ts"
 import { binary, binaryBody, nameOf, type Operand, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
@@ -183,7 +184,7 @@ export const divide: {
   <B extends DType>(
     that: DeviceArray<B>
   ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
-} & Division = binary(plain("divide"), Signature.commonReal)
+} & Division = binary(plain("divide"), Signature.commonAnalytic)
 
 /**
  * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
@@ -213,7 +214,7 @@ export const floorDivide: {
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
   { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!), weight: 3 },
-  Signature.common
+  Signature.commonOrderedNumber
 )
 
 /**
@@ -246,7 +247,7 @@ export const remainder: {
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
   { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!), weight: 3 },
-  Signature.common
+  Signature.commonOrderedNumber
 )
 
 /**
@@ -287,7 +288,7 @@ export const power: {
 
 /** Of integers by squaring. */
 const powerOf = (base: Element, exponent: Element): Element => {
-  if (isFloating(base) && isFloating(exponent)) return Expr.power(base, exponent)
+  if (isFloating(base) || isComplex(base)) return Operations.apply("power", [base, exponent]) as Element
   const bits = isLong(base.type) ? "u64" : "u32"
   const power = Expr.astype(powerOfBits(bits, Expr.astype(base, bits), Expr.astype(exponent, bits)), base.type)
   if (isUnsigned(base.type)) return power
@@ -358,13 +359,29 @@ const negativeExponent = (exponent: Scalar): GpuError =>
  */
 export const negative: SameType = unary(plain("negative"), Signature.same)
 
+/**
+ * A function of one array that gives real numbers: those of complex numbers are f32, all others keep their type.
+ *
+ * **Example** (Choosing a function)
+ *
+ * ```ts
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const lengths: DeviceArray.RealPart = DeviceArray.abs
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RealPart = <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Real<A>>
+
 const magnitude: ArrayOperation = {
   name: "abs",
   build: ([x], dtype) => dtype === "bool" ? x! : Expr.abs(x!)
 }
 
 /**
- * The magnitude. That of the least i32 is too large for i32, so it stays as it is.
+ * The magnitude, an f32 of complex numbers. That of the least i32 is too large for i32, so it stays as it is.
  *
  * **Example** (Distances)
  *
@@ -380,7 +397,7 @@ const magnitude: ArrayOperation = {
  * @category arithmetic
  * @since 0.1.0
  */
-export const abs: SameType = unary(magnitude, Signature.any)
+export const abs: RealPart = unary(magnitude, Signature.part)
 
 /**
  * -1, 0 or 1; NaN for NaN.
@@ -447,7 +464,7 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
 export const minimum: {
   /** The lesser of two; NaN where either is NaN. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plainOrTruth("minimum", "logicalAnd"), Signature.commonOrTruth)
+} & Arithmetic = binary(plainOrTruth("minimum", "logicalAnd"), Signature.commonOrdered)
 
 /**
  * The greater of two; NaN where either is NaN.
@@ -471,7 +488,7 @@ export const minimum: {
 export const maximum: {
   /** The greater of two; NaN where either is NaN. */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = binary(plainOrTruth("maximum", "logicalOr"), Signature.commonOrTruth)
+} & Arithmetic = binary(plainOrTruth("maximum", "logicalOr"), Signature.commonOrdered)
 
 const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
   const { build, name } = plain(operation)
@@ -497,7 +514,7 @@ const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperati
  * @category rounding
  * @since 0.1.0
  */
-export const floor: SameType = unary(rounding("floor"), Signature.any)
+export const floor: SameType = unary(rounding("floor"), Signature.ordered)
 
 /**
  * The whole number above, in the type of the array. Integers are as they are.
@@ -518,7 +535,7 @@ export const floor: SameType = unary(rounding("floor"), Signature.any)
  * @category rounding
  * @since 0.1.0
  */
-export const ceil: SameType = unary(rounding("ceil"), Signature.any)
+export const ceil: SameType = unary(rounding("ceil"), Signature.ordered)
 
 /**
  * The number without its fraction, in the type of the array. Integers are as they are.
@@ -539,7 +556,7 @@ export const ceil: SameType = unary(rounding("ceil"), Signature.any)
  * @category rounding
  * @since 0.1.0
  */
-export const trunc: SameType = unary(rounding("trunc"), Signature.any)
+export const trunc: SameType = unary(rounding("trunc"), Signature.ordered)
 
 /**
  * The nearest whole number, the even one of two that are as near, in the type of the array. Integers are as they are.
@@ -560,4 +577,4 @@ export const trunc: SameType = unary(rounding("trunc"), Signature.any)
  * @category rounding
  * @since 0.1.0
  */
-export const round: SameType = unary(rounding("round"), Signature.same)
+export const round: SameType = unary(rounding("round"), Signature.orderedNumber)

@@ -5,7 +5,7 @@
  */
 import { isUnsigned } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
-import * as Expression from "../kernels/expression/Expression.ts"
+import * as Operations from "../kernels/expression/Operations.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Element, Truth } from "./elementwise/Element.ts"
 import { binary } from "./elementwise/Operands.ts"
@@ -57,7 +57,7 @@ const ofNegative: { readonly [O in Ordering]: boolean } = {
   greaterEqual: false
 }
 
-const compared = (ordering: Ordering, a: Element, b: Element): Truth => Expression.apply(ordering, [a, b]) as Truth
+const compared = (ordering: Ordering, a: Element, b: Element): Truth => Operations.apply(ordering, [a, b]) as Truth
 
 const truthOf = (ordering: Ordering, a: Element, b: Element): Truth => {
   if (a.type === b.type) return compared(ordering, a, b)
@@ -71,8 +71,8 @@ const truthOfSigned = (ordering: Ordering, a: Element, b: Element): Truth => {
   return ofNegative[ordering] ? Expr.logicalOr(isNegative, truth) : Expr.logicalAnd(Expr.logicalNot(isNegative), truth)
 }
 
-const comparison = (ordering: Ordering): Comparison =>
-  binary({ name: ordering, build: ([a, b]) => truthOf(ordering, a!, b!) }, Signature.comparison)
+const comparison = (ordering: Ordering, signatures = Signature.comparison): Comparison =>
+  binary({ name: ordering, build: ([a, b]) => truthOf(ordering, a!, b!) }, signatures)
 
 /**
  * Whether the numbers are equal; NaN is equal to nothing.
@@ -96,7 +96,7 @@ const comparison = (ordering: Ordering): Comparison =>
 export const equal: {
   /** Whether the numbers are equal; NaN is equal to nothing. */
   (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
-} & Comparison = comparison("equal")
+} & Comparison = comparison("equal", Signature.equality)
 
 /**
  * Whether the numbers differ; NaN differs from everything, itself included.
@@ -120,7 +120,7 @@ export const equal: {
 export const notEqual: {
   /** Whether the numbers differ; NaN differs from everything, itself included. */
   (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
-} & Comparison = comparison("notEqual")
+} & Comparison = comparison("notEqual", Signature.equality)
 
 /**
  * Whether the first is the lesser; false where either is NaN.

@@ -17,6 +17,7 @@ import * as WholeSequence from "./creation/WholeSequence.ts"
 import { supported } from "./elementwise/Supported.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
+import { real } from "./layout/Promotion.ts"
 import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
 
@@ -406,7 +407,7 @@ const finiteProblem = (operation: string, found: string): GpuError =>
 
 /** Whether a number is finite in a float type. */
 const isFiniteIn = (dtype: DType.DType, value: number): boolean =>
-  dtype === "f16" ? Math.abs(value) < 65520 : Number.isFinite(dtype === "f32" ? Math.fround(value) : value)
+  dtype === "f16" ? Math.abs(value) < 65520 : Number.isFinite(dtype === "f64" ? value : Math.fround(value))
 
 /** The step as the kernel's argument: integers are computed modulo 2^n in their n bits. */
 const stepIn = (dtype: DType.DType, step: number | bigint): number | bigint => {
@@ -427,7 +428,7 @@ const elementsProblem = (
   const distance = (count - 1) * step
   const last = start + distance
   const wanted = `the elements from ${start} to ${last} by steps of ${step}`
-  if (!isFloat(dtype)) {
+  if (!isFloat(real(dtype))) {
     const has = (value: number) => elementOf(dtype, value) !== undefined
     return Number.isInteger(step) && has(start) && has(last) ? undefined : invalidRequest(
       operation,

@@ -8,7 +8,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"
-import { type Element, isFloating } from "./elementwise/Element.ts"
+import { type Element, isComplex, isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
@@ -31,6 +31,11 @@ import type { Scalar } from "./layout/Scalar.ts"
 export type Test = (self: DeviceArray) => Computed<"bool">
 
 const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.astype(x, "bool")
+
+const hasNaN = (x: Expr.Expr): x is Expr.Expr<Expr.FloatType | "c64"> => isFloating(x) || isComplex(x)
+
+const infinite = (x: Expr.Expr<Expr.FloatType>): Expr.Expr<"bool"> =>
+  Expr.logicalNot(Expr.logicalOr(Expr.isFinite(x), Expr.isNaN(x)))
 
 const logic = (
   name: string,
@@ -145,7 +150,7 @@ export const logicalNot: Test = test("logicalNot", (x) => Expr.logicalNot(isTrue
  * @category logic
  * @since 0.1.0
  */
-export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : Expr.notEqual(x, x))
+export const isNaN: Test = test("isNaN", (x) => hasNaN(x) ? Expr.isNaN(x) : Expr.notEqual(x, x))
 
 /**
  * Whether the element is a number, and not infinite. Integers always are.
@@ -166,7 +171,7 @@ export const isNaN: Test = test("isNaN", (x) => isFloating(x) ? Expr.isNaN(x) : 
  * @category logic
  * @since 0.1.0
  */
-export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFinite(x) : Expr.equal(x, x))
+export const isFinite: Test = test("isFinite", (x) => hasNaN(x) ? Expr.isFinite(x) : Expr.equal(x, x))
 
 /**
  * Whether the element is infinite, on either side. Integers never are.
@@ -188,4 +193,8 @@ export const isFinite: Test = test("isFinite", (x) => isFloating(x) ? Expr.isFin
  * @since 0.1.0
  */
 export const isInf: Test = test("isInf", (x) =>
-  isFloating(x) ? Expr.logicalNot(Expr.logicalOr(Expr.isFinite(x), Expr.isNaN(x))) : Expr.notEqual(x, x))
+  isComplex(x)
+    ? Expr.logicalOr(infinite(Expr.real(x)), infinite(Expr.imag(x)))
+    : isFloating(x)
+    ? infinite(x)
+    : Expr.notEqual(x, x))

@@ -6,10 +6,10 @@
 import type { DType } from "effect-gpu-pool/DType"
 import type { Operation } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
-import * as Expression from "../kernels/expression/Expression.ts"
+import { hypotenuseOf } from "../kernels/expression/Hypotenuse.ts"
+import * as Operations from "../kernels/expression/Operations.ts"
 import type { Division } from "./Arithmetic.ts"
 import type { DeviceArray } from "./ArrayValue.ts"
-import { hypotenuseOf } from "./elementwise/Hypotenuse.ts"
 import { binary, plain, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
@@ -34,6 +34,10 @@ export type RealFunction = <A extends DType>(self: DeviceArray<A>) => Computed<P
 
 const real = (operation: Operation): RealFunction => unary(plain(operation), Signature.real)
 
+/** The operations on complex numbers that have tens of nodes weigh as much. */
+const analytic = (operation: Operation, weight = 1): RealFunction =>
+  unary({ ...plain(operation), weight }, Signature.analytic)
+
 /**
  * One over the number, infinite for 0.
  *
@@ -54,8 +58,8 @@ const real = (operation: Operation): RealFunction => unary(plain(operation), Sig
  * @since 0.1.0
  */
 export const reciprocal: RealFunction = unary(
-  { name: "reciprocal", build: ([x]) => Expression.apply("divide", [1, x!]) as Expr.Expr<DType> },
-  Signature.real
+  { name: "reciprocal", build: ([x]) => Operations.apply("divide", [1, x!]) as Expr.Expr<DType> },
+  Signature.analytic
 )
 
 /**
@@ -77,7 +81,7 @@ export const reciprocal: RealFunction = unary(
  * @category math
  * @since 0.1.0
  */
-export const sqrt: RealFunction = real("sqrt")
+export const sqrt: RealFunction = analytic("sqrt", 4)
 
 /**
  * One over the square root; NaN for negative numbers.
@@ -117,7 +121,7 @@ export const inverseSqrt: RealFunction = real("inverseSqrt")
  * @category math
  * @since 0.1.0
  */
-export const exp: RealFunction = real("exp")
+export const exp: RealFunction = analytic("exp", 2)
 
 /**
  * Two to the power of the number.
@@ -155,7 +159,7 @@ export const exp2: RealFunction = real("exp2")
  * @category math
  * @since 0.1.0
  */
-export const log: RealFunction = real("log")
+export const log: RealFunction = analytic("log", 3)
 
 /**
  * The logarithm to base 2: minus infinity for 0, NaN below.
@@ -194,7 +198,7 @@ export const log2: RealFunction = real("log2")
 export const log10: RealFunction = unary(
   {
     name: "log10",
-    build: ([x]) => Expr.multiply(Expression.apply("log2", [x!]) as Expr.Expr<Expr.FloatType>, Math.log10(2))
+    build: ([x]) => Expr.multiply(Operations.apply("log2", [x!]) as Expr.Expr<Expr.FloatType>, Math.log10(2))
   },
   Signature.real
 )
@@ -216,7 +220,7 @@ export const log10: RealFunction = unary(
  * @category math
  * @since 0.1.0
  */
-export const sin: RealFunction = real("sin")
+export const sin: RealFunction = analytic("sin", 2)
 
 /**
  * The cosine of an angle in radians; NaN for infinite ones. Large angles lose accuracy on devices.
@@ -235,7 +239,7 @@ export const sin: RealFunction = real("sin")
  * @category math
  * @since 0.1.0
  */
-export const cos: RealFunction = real("cos")
+export const cos: RealFunction = analytic("cos", 2)
 
 /**
  * The tangent of an angle in radians; NaN for infinite ones. Large angles lose accuracy on devices.
@@ -254,7 +258,7 @@ export const cos: RealFunction = real("cos")
  * @category math
  * @since 0.1.0
  */
-export const tan: RealFunction = real("tan")
+export const tan: RealFunction = analytic("tan", 5)
 
 /**
  * The angle whose sine is the number, in radians; NaN outside -1 to 1.
@@ -358,7 +362,7 @@ export const hypot: {
     that: DeviceArray<B>
   ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(
-  { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!), weight: 3 },
+  { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!) as Expr.Expr<DType>, weight: 3 },
   Signature.commonReal
 )
 
@@ -377,7 +381,7 @@ export const hypot: {
  * @category math
  * @since 0.1.0
  */
-export const sinh: RealFunction = real("sinh")
+export const sinh: RealFunction = analytic("sinh", 2)
 
 /**
  * The hyperbolic cosine.
@@ -394,7 +398,7 @@ export const sinh: RealFunction = real("sinh")
  * @category math
  * @since 0.1.0
  */
-export const cosh: RealFunction = real("cosh")
+export const cosh: RealFunction = analytic("cosh", 2)
 
 /**
  * The hyperbolic tangent.
@@ -411,7 +415,7 @@ export const cosh: RealFunction = real("cosh")
  * @category math
  * @since 0.1.0
  */
-export const tanh: RealFunction = real("tanh")
+export const tanh: RealFunction = analytic("tanh", 5)
 
 /**
  * The inverse of the hyperbolic sine.

@@ -11,7 +11,7 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
-import * as Expression from "../kernels/expression/Expression.ts"
+import * as Operations from "../kernels/expression/Operations.ts"
 import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { type ArrayOperation, dense, type DeviceArray } from "./ArrayValue.ts"
 import { supported } from "./elementwise/Supported.ts"
@@ -19,7 +19,7 @@ import { apply, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { elementHint, elementOf, type Scalar, shownScalar } from "./layout/Scalar.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
-import { inPlaceOf, isEmpty, noElements, requestOf } from "./reduction/Request.ts"
+import { inPlaceOf, isEmpty, noElements, orderProblem, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
 
 /**
@@ -267,6 +267,8 @@ const reduction = <F extends AnyFunction>(
     if (request instanceof GpuError) return request
     const type = options?.dtype ?? own(self.dtype)
     const initial = options?.initial
+    const disorder = rule.needsOrder === true ? orderProblem(operation, type) : undefined
+    if (disorder !== undefined) return disorder
     const computed = Effect.suspend(() => {
       if (initial !== undefined && elementOf(type, initial) === undefined) return noInitial(operation, initial, type)
       if (chooses && initial === undefined && isEmpty(request)) return noElements(operation, self)
@@ -305,7 +307,7 @@ const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finis
   const combined: ArrayOperation = {
     name: `initial_${operation}`,
     build: ([value, initial], dtype) =>
-      Expr.astype(Expression.apply(operation, [value!, initial!]) as Expr.Expr<DType>, dtype)
+      Expr.astype(Operations.apply(operation, [value!, initial!]) as Expr.Expr<DType>, dtype)
   }
   return (values, dtype, _, initial) => {
     if (initial !== undefined) {
@@ -317,7 +319,7 @@ const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finis
 
 const meanOperation: ArrayOperation = {
   name: "mean",
-  build: ([total, count], dtype) => Expr.astype(Expression.apply("divide", [total!, count!]), dtype)
+  build: ([total, count], dtype) => Expr.astype(Operations.apply("divide", [total!, count!]), dtype)
 }
 
 const meanOf: Finish = (totals, dtype, length) =>

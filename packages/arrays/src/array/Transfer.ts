@@ -85,6 +85,7 @@ export interface NumbersOptions<D extends DType.DType> extends ShapeOptions {
  * @since 0.1.0
  */
 export interface FromHost {
+  (data: Float32Array, options: ComplexOptions): Computed<"c64">
   (data: Float32Array, options?: ShapeOptions): Computed<"f32">
   (data: Int32Array, options?: ShapeOptions): Computed<"i32">
   (data: Uint32Array, options?: ShapeOptions): Computed<"u32">
@@ -105,6 +106,11 @@ export interface FromHost {
 /** Bytes that are truth values. */
 interface TruthOptions extends ShapeOptions {
   readonly dtype: "bool"
+}
+
+/** Pairs of numbers that are the parts of complex numbers. */
+interface ComplexOptions extends ShapeOptions {
+  readonly dtype: "c64"
 }
 
 type FromHostOptions = NumbersOptions<DType.DType>
@@ -176,7 +182,7 @@ const dtypeFor = (
   const dtype = TypedArrays.dtypeOf(operation, data)
   return dtype instanceof GpuError || asked === undefined || asked === dtype ?
     dtype
-    : asked === "bool" && dtype === "u8" ?
+    : (asked === "bool" && dtype === "u8") || (asked === "c64" && dtype === "f32") ?
     asked :
     invalidRequest(
       operation,
@@ -193,6 +199,13 @@ const numbersOf = (
 ): { readonly shape: Shape.Shape; readonly data: HostData } | GpuError => {
   if (!ArrayBuffer.isView(data)) return parse(operation, data, dtype)
   const elements = dtype === "bool" ? TypedArrays.truthsOf(data as Uint8Array) : data
+  if (data.byteLength % DType.byteSize(dtype) !== 0) {
+    return invalidRequest(
+      operation,
+      `the data has ${data.byteLength / 4} numbers, no whole number of pairs`,
+      "Pass the real and the imaginary part of each complex number, one after the other."
+    )
+  }
   return TypedArrays.memoryProblem(operation, data) ??
     { shape: [data.byteLength / DType.byteSize(dtype)], data: elements }
 }
@@ -368,7 +381,7 @@ export const toNumber = <D extends DType.DType>(
   self: DeviceArray<D>
 ): Effect.Effect<ElementOf<D>, GpuError, BufferPool | CommandQueue> => {
   const operation = "DeviceArray.toNumber"
-  const first = (elements: ArrayLike<number | bigint>) => valueOf(self.dtype, elements[0]!) as ElementOf<D>
+  const first = (elements: ArrayLike<number | bigint>) => valueOf(self.dtype, elements, 0) as ElementOf<D>
   return self.size === 1 ? Effect.map(toHost(self), first) : invalidRequest(
     operation,
     `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,

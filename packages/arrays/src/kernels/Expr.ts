@@ -14,7 +14,8 @@ import { invalidRequest } from "effect-gpu-pool/GpuError"
 import { type ExprType, type Operation, operations } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
 import { floorDivideOf, remainderOf } from "./expression/Division.ts"
-import { above, apply, applyAs, constantOf, type Expr, isExpression, make, wrong } from "./expression/Expression.ts"
+import { above, applyAs, constantOf, type Expr, isExpression, make, wrong } from "./expression/Expression.ts"
+import { apply } from "./expression/Operations.ts"
 
 export type { ExprType } from "effect-gpu-pool/Operation"
 export type { Expr } from "./expression/Expression.ts"
@@ -95,7 +96,7 @@ export type Operand<T extends ExprType> = Expr<T> | ValueBeside<T>
 export type FloatType = "f32" | "f16" | "f64"
 
 /**
- * The element types of numbers: all but `bool`.
+ * The element types of real numbers: all but `bool` and `c64`.
  *
  * **Example** (A function for all of them)
  *
@@ -109,7 +110,24 @@ export type FloatType = "f32" | "f16" | "f64"
  * @category models
  * @since 0.1.0
  */
-export type NumberType = Exclude<DType, "bool">
+export type NumberType = Exclude<DType, "bool" | "c64">
+
+/**
+ * The element types that have sums and products: those of real and of complex numbers.
+ *
+ * **Example** (A function for all of them)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const cube = <T extends Expr.ArithmeticType>(x: Expr.Expr<T>) => Expr.multiply(Expr.multiply(x, x), x)
+ * cube(Expr.complex(0, 1)).type // => "c64"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArithmeticType = NumberType | "c64"
 
 /**
  * The element types of whole numbers.
@@ -376,7 +394,7 @@ export const at: {
 /**
  * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
  * integers go to floats rounded to the nearest, ties to even, and to integers by their low bits; a truth value is 0 or 1;
- * a number is true unless it is 0 (so NaN is true).
+ * a number is true unless it is 0 (so NaN is true). A real number is the real part of a complex one, and what remains of it.
  *
  * **Example** (Counting truths)
  *
@@ -393,7 +411,7 @@ export const astype: {
   /**
    * Converts to another type. Floats go to integers without their fraction, to the nearest number that the type can represent, NaN to 0;
    * integers go to floats rounded to the nearest, ties to even, and to integers by their low bits; a truth value is 0 or 1;
-   * a number is true unless it is 0 (so NaN is true).
+   * a number is true unless it is 0 (so NaN is true). A real number is the real part of a complex one, and what remains of it.
    */
   <T extends ExprType>(type: T): (self: Expr) => Expr<T>
   <T extends ExprType>(self: Expr, type: T): Expr<T>
@@ -401,6 +419,81 @@ export const astype: {
   2,
   <T extends ExprType>(self: Expr, type: T): Expr<T> => apply("astype", [self], type) as Expr<T>
 )
+
+/**
+ * A complex number of its real and its imaginary part. Sums, products, quotients, powers, roots and trigonometric functions
+ * take complex numbers; a number beside one is a real number.
+ *
+ * **Example** (A turn by a right angle)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const turned = (z: Expr.Expr<"c64">) => Expr.multiply(z, Expr.complex(0, 1))
+ * turned(Expr.complex(2, 3)).type // => "c64"
+ * ```
+ *
+ * @category complex
+ * @since 0.1.0
+ */
+export const complex: {
+  /**
+   * A complex number of its real and its imaginary part. Sums, products, quotients, powers, roots and trigonometric functions
+   * take complex numbers; a number beside one is a real number.
+   */
+  (imaginary: Operand<"f32">): (real: Operand<"f32">) => Expr<"c64">
+  (real: Operand<"f32">, imaginary: Operand<"f32">): Expr<"c64">
+} = operator("complex")
+
+/**
+ * The real part of a complex number.
+ *
+ * **Example** (The part of a sum)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.real(Expr.add(Expr.complex(1, 2), 3)).type // => "f32"
+ * ```
+ *
+ * @category complex
+ * @since 0.1.0
+ */
+export const real = (self: Expr<"c64">): Expr<"f32"> => apply("real", [self]) as Expr<"f32">
+
+/**
+ * The imaginary part of a complex number.
+ *
+ * **Example** (A height in the complex plane)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * Expr.imag(Expr.exp(Expr.complex(0, 1))).type // => "f32"
+ * ```
+ *
+ * @category complex
+ * @since 0.1.0
+ */
+export const imag = (self: Expr<"c64">): Expr<"f32"> => apply("imag", [self]) as Expr<"f32">
+
+/**
+ * The complex number with the other sign of its imaginary part.
+ *
+ * **Example** (The square of a magnitude)
+ *
+ * ```ts
+ * import { Expr } from "@effect-gpu-pool/arrays"
+ *
+ * const power = (z: Expr.Expr<"c64">) => Expr.real(Expr.multiply(z, Expr.conj(z)))
+ * power(Expr.complex(3, 4)).type // => "f32"
+ * ```
+ *
+ * @see numpy.conj
+ * @category complex
+ * @since 0.1.0
+ */
+export const conj = (self: Expr<"c64">): Expr<"c64"> => complex(real(self), negative(imag(self)))
 
 /**
  * One of two values: `yes` where the condition is true, else `no`. Both are computed.
@@ -441,8 +534,8 @@ export const where: {
  */
 export const add: {
   /** The sum. Integers wrap around. */
-  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<NumberType> = operator("add")
+  <T extends ArithmeticType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<ArithmeticType> = operator("add")
 
 /**
  * The difference. Integers wrap around.
@@ -460,8 +553,8 @@ export const add: {
  */
 export const subtract: {
   /** The difference. Integers wrap around. */
-  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<NumberType> = operator("subtract")
+  <T extends ArithmeticType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<ArithmeticType> = operator("subtract")
 
 /**
  * The product. Integers wrap around.
@@ -479,12 +572,12 @@ export const subtract: {
  */
 export const multiply: {
   /** The product. Integers wrap around. */
-  <T extends NumberType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<NumberType> = operator("multiply")
+  <T extends ArithmeticType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<ArithmeticType> = operator("multiply")
 
 /**
- * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
- * {@link truncDivide}.
+ * The quotient of floats, by IEEE 754, or of complex numbers: infinite or NaN where the divisor is 0. Integers have
+ * {@link floorDivide} and {@link truncDivide}.
  *
  * **Example** (A half)
  *
@@ -499,11 +592,11 @@ export const multiply: {
  */
 export const divide: {
   /**
-   * The quotient of floats, by IEEE 754: infinite or NaN where the divisor is 0. Integers have {@link floorDivide} and
-   * {@link truncDivide}.
+   * The quotient of floats, by IEEE 754, or of complex numbers: infinite or NaN where the divisor is 0. Integers have
+   * {@link floorDivide} and {@link truncDivide}.
    */
-  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = operator("divide")
+  <T extends FloatType | "c64">(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType | "c64"> = operator("divide")
 
 /**
  * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least number by
@@ -607,10 +700,11 @@ export const fmod: {
  * @category arithmetic
  * @since 0.1.0
  */
-export const negative = unary<NumberType>("negative")
+export const negative = unary<ArithmeticType>("negative")
 
 /**
- * The number without its sign. The least integer has no positive counterpart and stays as it is.
+ * The number without its sign; of a complex number its distance from 0, an f32. The least integer has no positive counterpart
+ * and stays as it is.
  *
  * **Example** (A distance)
  *
@@ -623,10 +717,11 @@ export const negative = unary<NumberType>("negative")
  * @category arithmetic
  * @since 0.1.0
  */
-export const abs = unary<NumberType>("abs")
+export const abs = <T extends ArithmeticType>(self: Expr<T>): Expr<T extends "c64" ? "f32" : T> =>
+  apply("abs", [self]) as Expr<T extends "c64" ? "f32" : T>
 
 /**
- * -1, 0 or 1. That of NaN is NaN, and that of a zero is the zero itself.
+ * -1, 0 or 1; of a complex number the one of magnitude 1 at its angle. That of NaN is NaN, and that of a zero is the zero itself.
  *
  * **Example** (Which side of zero)
  *
@@ -639,7 +734,7 @@ export const abs = unary<NumberType>("abs")
  * @category arithmetic
  * @since 0.1.0
  */
-export const sign = unary<NumberType>("sign")
+export const sign = unary<ArithmeticType>("sign")
 
 /**
  * The lesser number; NaN where either is NaN. Of zeros with different signs it may give either.
@@ -960,7 +1055,7 @@ export const greaterEqual: {
 } & Comparison = operator("greaterEqual")
 
 /**
- * Whether a float is no number. It tests the bits, so compilers that assume that there is no NaN do not affect it.
+ * Whether a float is no number, or a part of a complex number is none. It tests the bits, so compilers that assume that there is no NaN do not affect it.
  *
  * **Example** (Finding gaps)
  *
@@ -973,10 +1068,11 @@ export const greaterEqual: {
  * @category comparisons
  * @since 0.1.0
  */
-export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isNaN", [self]) as Expr<"bool">
+export const isNaN = <T extends FloatType | "c64">(self: Expr<T>): Expr<"bool"> =>
+  apply("isNaN", [self]) as Expr<"bool">
 
 /**
- * Whether a float is neither infinite nor NaN. It tests the bits.
+ * Whether a float, or each part of a complex number, is neither infinite nor NaN. It tests the bits.
  *
  * **Example** (Finding overflows)
  *
@@ -989,7 +1085,8 @@ export const isNaN = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply
  * @category comparisons
  * @since 0.1.0
  */
-export const isFinite = <T extends FloatType>(self: Expr<T>): Expr<"bool"> => apply("isFinite", [self]) as Expr<"bool">
+export const isFinite = <T extends FloatType | "c64">(self: Expr<T>): Expr<"bool"> =>
+  apply("isFinite", [self]) as Expr<"bool">
 
 /**
  * Whether both are true.
@@ -1046,7 +1143,7 @@ export const logicalOr: {
 export const logicalNot = (self: Expr<"bool">): Expr<"bool"> => apply("logicalNot", [self]) as Expr<"bool">
 
 /**
- * The square root; NaN for negative numbers.
+ * The square root; NaN for negative numbers. That of a complex number has a real part that is not negative.
  *
  * **Example** (A length)
  *
@@ -1059,7 +1156,7 @@ export const logicalNot = (self: Expr<"bool">): Expr<"bool"> => apply("logicalNo
  * @category powers
  * @since 0.1.0
  */
-export const sqrt = unary<FloatType>("sqrt")
+export const sqrt = unary<FloatType | "c64">("sqrt")
 
 /**
  * 1 divided by the square root; infinite for 0, NaN for negative numbers.
@@ -1091,7 +1188,7 @@ export const inverseSqrt = unary<FloatType>("inverseSqrt")
  * @category powers
  * @since 0.1.0
  */
-export const exp = unary<FloatType>("exp")
+export const exp = unary<FloatType | "c64">("exp")
 
 /**
  * 2 to the power of the number.
@@ -1123,7 +1220,7 @@ export const exp2 = unary<FloatType>("exp2")
  * @category powers
  * @since 0.1.0
  */
-export const log = unary<FloatType>("log")
+export const log = unary<FloatType | "c64">("log")
 
 /**
  * The logarithm to base 2; minus infinity for 0, NaN for negative numbers.
@@ -1161,8 +1258,8 @@ export const power: {
    * The first number to the power of the second. Negative numbers need whole exponents, else it is NaN;
    * anything to the power of 0 is 1, and 1 to any power.
    */
-  <T extends FloatType>(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
-} & Binary<FloatType> = operator("power")
+  <T extends FloatType | "c64">(that: Expr<T>): (self: Operand<NoInfer<T>>) => Expr<T>
+} & Binary<FloatType | "c64"> = operator("power")
 
 /**
  * The sine of an angle in radians. Far from 0 it loses accuracy on devices.
@@ -1178,7 +1275,7 @@ export const power: {
  * @category trigonometry
  * @since 0.1.0
  */
-export const sin = unary<FloatType>("sin")
+export const sin = unary<FloatType | "c64">("sin")
 
 /**
  * The cosine of an angle in radians. Far from 0 it loses accuracy on devices.
@@ -1194,7 +1291,7 @@ export const sin = unary<FloatType>("sin")
  * @category trigonometry
  * @since 0.1.0
  */
-export const cos = unary<FloatType>("cos")
+export const cos = unary<FloatType | "c64">("cos")
 
 /**
  * The tangent of an angle in radians. Far from 0 it loses accuracy on devices.
@@ -1210,7 +1307,7 @@ export const cos = unary<FloatType>("cos")
  * @category trigonometry
  * @since 0.1.0
  */
-export const tan = unary<FloatType>("tan")
+export const tan = unary<FloatType | "c64">("tan")
 
 /**
  * The angle in radians, from -π/2 to π/2, with that sine; NaN outside -1 to 1.
@@ -1329,7 +1426,7 @@ export const radians = unary<FloatType>("radians")
  * @category hyperbolic functions
  * @since 0.1.0
  */
-export const sinh = unary<FloatType>("sinh")
+export const sinh = unary<FloatType | "c64">("sinh")
 
 /**
  * The hyperbolic cosine.
@@ -1345,7 +1442,7 @@ export const sinh = unary<FloatType>("sinh")
  * @category hyperbolic functions
  * @since 0.1.0
  */
-export const cosh = unary<FloatType>("cosh")
+export const cosh = unary<FloatType | "c64">("cosh")
 
 /**
  * The hyperbolic tangent, from -1 to 1.
@@ -1361,7 +1458,7 @@ export const cosh = unary<FloatType>("cosh")
  * @category hyperbolic functions
  * @since 0.1.0
  */
-export const tanh = unary<FloatType>("tanh")
+export const tanh = unary<FloatType | "c64">("tanh")
 
 /**
  * The number with that hyperbolic sine.

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import type { DType } from "effect-gpu-pool/DType"
+import { byteSize, type DType } from "effect-gpu-pool/DType"
 import { Host } from "effect-gpu-pool/host"
 import * as KernelArgument from "effect-gpu-pool/KernelArgument"
 import { operations } from "effect-gpu-pool/Operation"
@@ -30,15 +30,20 @@ const inputs = {
   u32: Uint32Array.of(7, 5, 0, 1, 4294967295, 2, 31, 33, 3)
 }
 
-/** Every pair of numbers. */
-const operandsOf = (dtype: keyof typeof inputs) => {
-  const numbers = inputs[dtype]
+type Type = keyof typeof inputs | "c64"
+
+/** The class of a type's numbers, of which a complex number has two. */
+const classOf = (dtype: Type) => inputs[dtype === "c64" ? "f32" : dtype].constructor as Float32ArrayConstructor
+
+/** Every pair of numbers. As complex numbers, numbers that follow each other are one. */
+const operandsOf = (dtype: Type) => {
+  const numbers = dtype === "c64" ? inputs.f32.slice(1) : inputs[dtype]
   const length = numbers.length
   return [
     new Float64Array(length ** 2).map((_, item) => numbers[item % length]!),
     new Float64Array(length ** 2).map((_, item) => numbers[Math.floor(item / length)]!),
     new Float64Array(length ** 2).map((_, item) => numbers[(item * 5) % length]!)
-  ].map((list) => new (numbers.constructor as Float32ArrayConstructor)(list))
+  ].map((list) => new (classOf(dtype))(list))
 }
 
 const expressionOf = (name: string, operands: ReadonlyArray<Expr.Expr<DType>>): Expr.Expr => {
@@ -51,7 +56,7 @@ const expressionOf = (name: string, operands: ReadonlyArray<Expr.Expr<DType>>): 
 }
 
 /** The expression's results; `undefined` if it does not take the type. */
-const computed = Effect.fnUntraced(function*(name: string, dtype: keyof typeof inputs) {
+const computed = Effect.fnUntraced(function*(name: string, dtype: Type) {
   const operands = operandsOf(dtype)
   const args = ["x", "y", "z"].map((vector) => KernelArgument.VectorArg(dtype, vector, { access: "read" }))
   let result: Expr.Expr | undefined
@@ -78,14 +83,18 @@ const computed = Effect.fnUntraced(function*(name: string, dtype: keyof typeof i
       yield* CommandQueue.write(lease, numbers)
       return lease
     }))
-  const r = yield* BufferPool.allocate(operands[0]!.byteLength)
-  yield* CommandQueue.dispatch(kernel, { x, y, z, r } as never, operands[0]!.length)
-  const numbers = yield* CommandQueue.read(r, inputs[value.type as "f32"].constructor as Float32ArrayConstructor)
+  const count = operands[0]!.byteLength / byteSize(dtype)
+  const r = yield* BufferPool.allocate(count * byteSize(value.type))
+  yield* CommandQueue.dispatch(kernel, { x, y, z, r } as never, count)
+  const numbers = yield* CommandQueue.read(r, classOf(value.type as Type))
   return { type: result!.type, numbers: Array.from(numbers) }
 })
 
-const ofArrays = Effect.fnUntraced(function*(name: string, dtype: keyof typeof inputs) {
-  const given = yield* Effect.forEach(operandsOf(dtype), (numbers) => DeviceArray.fromHost(numbers))
+const ofArrays = Effect.fnUntraced(function*(name: string, dtype: Type) {
+  const given = yield* Effect.forEach(
+    operandsOf(dtype),
+    (numbers) => DeviceArray.fromHost(numbers, { dtype: dtype as "c64" })
+  )
   const call = arrays[name] as (...operands: ReadonlyArray<unknown>) => DeviceArray.Computed
   const array = yield* name === "astype" ? call(given[0], "u32") : call(...given.slice(0, arityOf(name)))
   return { type: array.dtype, numbers: Array.from((yield* DeviceArray.toHost(array)) as ArrayLike<number>) }
@@ -103,7 +112,7 @@ describe("a name that expressions and arrays share", () => {
     it.effect(`${name} is one function`, () =>
       Effect.gen(function*() {
         let compared = 0
-        for (const dtype of ["f32", "i32", "u32"] as const) {
+        for (const dtype of ["f32", "i32", "u32", "c64"] as const) {
           const expected = yield* computed(name, dtype)
           if (expected === undefined) continue
           compared += 1

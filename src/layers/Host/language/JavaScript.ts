@@ -55,6 +55,7 @@ const rounded = (type: ExprType, text: string): string => {
     case "u64":
       return `asUnsigned64(${text})`
     case "f64":
+    case "c64":
     case "bool":
       return `(${text})`
   }
@@ -79,9 +80,12 @@ const places = (b: string, type: ExprType): string => {
 const ownBits = (a: string, type: ExprType): string =>
   isUnsigned(type) || bitsOf(type) === 32 ? a : `${a} & ${2 ** bitsOf(type) - 1}`
 
-/** What gives the type its numbers at once, or truth values. */
+/** What gives the type its numbers at once, or truth values. A complex number is an array of its parts. */
 const exact: Writings = {
   ...comparing,
+  complex: ([a, b]) => `[${a}, ${b}]`,
+  real: ([a]) => `${a}[0]`,
+  imag: ([a]) => `${a}[1]`,
   equal: infix("==="),
   notEqual: infix("!=="),
   isNaN: ([a]) => `${a} !== ${a}`,
@@ -181,14 +185,22 @@ export const writer: LanguageWriter = {
   language,
   declare: (name, _type, value) => `const ${name} = ${value}`,
   constant,
-  load: (vector, index, dtype) => `v__${vector}[${index}]${dtype === "bool" ? " !== 0" : ""}`,
-  store: (vector, index, value) => `v__${vector}[${index}] = ${value}`,
+  load: (vector, index, dtype) =>
+    dtype === "c64"
+      ? `[v__${vector}[2 * (${index})], v__${vector}[2 * (${index}) + 1]]`
+      : `v__${vector}[${index}]${dtype === "bool" ? " !== 0" : ""}`,
+  store: (vector, index, value, dtype) =>
+    dtype === "c64"
+      ? `v__${vector}[2 * (${index})] = ${value}[0]; v__${vector}[2 * (${index}) + 1] = ${value}[1]`
+      : `v__${vector}[${index}] = ${value}`,
   scalar: (name) => `s__${name}`,
   viewIndex: (vector, index, withOffset) => withOffset ? `${index} + o__${vector}` : index,
-  clampedIndex: (vector, index, withOffset) =>
-    withOffset
-      ? `min(${index}, v__${vector}.length - 1 - o__${vector}) + o__${vector}`
-      : `min(${index}, v__${vector}.length - 1)`,
+  clampedIndex: (vector, index, withOffset, dtype) => {
+    const length = `v__${vector}.length${dtype === "c64" ? " / 2" : ""}`
+    return withOffset
+      ? `min(${index}, ${length} - 1 - o__${vector}) + o__${vector}`
+      : `min(${index}, ${length} - 1)`
+  },
   apply,
   multiplyAdd: (a, b, c) => `(${a} + imul(${b}, ${c})) >>> 0`,
   quotient: (a, b) => `(${a} / ${b}) >>> 0`,

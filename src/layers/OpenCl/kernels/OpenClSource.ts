@@ -23,6 +23,7 @@ export const types: { readonly [D in DType]: string } = {
   u32: "uint",
   i64: "long",
   u64: "ulong",
+  c64: "float2",
   bool: "uchar"
 }
 

@@ -46,6 +46,7 @@ const names: { readonly [T in ExprType]: string } = {
   u16: "ushort",
   i64: "long",
   u64: "ulong",
+  c64: "float2",
   bool: "bool"
 }
 
@@ -62,7 +63,10 @@ const always: Writings = {
   multiply: infix("*"),
   equal: infix("=="),
   notEqual: infix("!="),
-  where: ([a, b, c]) => `${a} ? ${b} : ${c}`
+  where: ([a, b, c]) => `${a} ? ${b} : ${c}`,
+  complex: ([a, b]) => `(float2) (${a}, ${b})`,
+  real: ([a]) => `${a}.x`,
+  imag: ([a]) => `${a}.y`
 }
 
 /** For what is undefined for signed numbers where the result is out of range. */

@@ -6,7 +6,6 @@
  *
  * @internal
  */
-import type { DType } from "../../../domain/data/DType.ts"
 import * as ValueType from "../../../domain/data/ValueType.ts"
 import { type GpuError, unsupported } from "../../../domain/GpuError.ts"
 import type { ImageChannel } from "../../../domain/images/ImageChannel.ts"
@@ -202,7 +201,7 @@ const textureType = ({ access, channel, format, kind }: ImageArg): string => {
 }
 
 /** A half travels as a float, and a truth value as a u32. WGSL has no small integers, but 32-bit ones have their values. */
-const carrierOf = (element: DType): Carrier =>
+const carrierOf = (element: ValueType.Parts["element"]): Carrier =>
   element === "f16" ? "f32" : element === "bool" ? "u32" : ValueType.widened(element) as Carrier
 
 const roundUp = (bytes: number, multiple: number): number => Math.ceil(bytes / multiple) * multiple

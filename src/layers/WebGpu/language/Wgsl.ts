@@ -43,7 +43,10 @@ const always: Writings = {
   equal: infix("=="),
   notEqual: ([a, b]) => `!(${a} == ${b})`,
   negative: ([a], type) => type === "u32" ? `0u - ${a}` : `-${a}`,
-  where: ([a, b, c]) => `select(${c}, ${b}, ${a})`
+  where: ([a, b, c]) => `select(${c}, ${b}, ${a})`,
+  complex: ([a, b]) => `vec2<f32>(${a}, ${b})`,
+  real: ([a]) => `${a}.x`,
+  imag: ([a]) => `${a}.y`
 }
 
 /** Division by zero gives the dividend in WGSL. */

@@ -19,6 +19,7 @@ export const typeNames: { readonly [D in DType]: string } = {
   u16: "u32",
   i64: "vec2<u32>",
   u64: "vec2<u32>",
+  c64: "vec2<f32>",
   bool: "bool"
 }
 

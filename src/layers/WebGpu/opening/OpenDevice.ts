@@ -247,7 +247,7 @@ const infoOf = (
 })
 
 const dtypesOf = (features: WebGpuApi.Features): ReadonlySet<DType.DType> => {
-  const common = ["f32", "i32", "u32", "i8", "u8", "i16", "u16", "i64", "u64", "bool"] as const
+  const common = ["f32", "i32", "u32", "i8", "u8", "i16", "u16", "i64", "u64", "c64", "bool"] as const
   return new Set(features.has("shader-f16") && hasHalves() ? [...common, "f16"] : common)
 }
 

@@ -18,8 +18,12 @@ const kernels = new Memo<Kernel>(64)
 const memoized = (name: string, generate: (dtype: DType) => Kernel) => (dtype: DType): Kernel =>
   kernels.get(`${name} ${dtype}`, () => generate(dtype))
 
-/** f16 cannot represent every integer above 2,048, so its sequences are computed in f32; those of truth values as numbers. */
-export const computedIn = (dtype: DType): Expr.NumberType => dtype === "f16" ? "f32" : dtype === "bool" ? "u8" : dtype
+/**
+ * f16 cannot represent every integer above 2,048, so its sequences are computed in f32, like the real parts of complex numbers;
+ * those of truth values as numbers.
+ */
+export const computedIn = (dtype: DType): Expr.NumberType =>
+  dtype === "f16" || dtype === "c64" ? "f32" : dtype === "bool" ? "u8" : dtype
 
 const output = (dtype: DType) => VectorArg(dtype, "y", { access: "write" })
 

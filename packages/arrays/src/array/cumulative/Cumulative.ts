@@ -14,7 +14,7 @@ import type { Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { Rule } from "../reduction/ArrayReduction.ts"
-import { countProblem } from "../reduction/Request.ts"
+import { countProblem, orderProblem } from "../reduction/Request.ts"
 import * as Rules from "../reduction/Rules.ts"
 import { scan } from "./ArrayScan.ts"
 
@@ -95,9 +95,11 @@ export interface SumCumulation {
 const cumulation = <F extends AnyFunction>(name: string, rule: Rule, own: (dtype: DType) => DType): F =>
   ofArray<F>(name, (operation, self, options?: CumulativeOptions) => {
     const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+    const type = options?.dtype ?? own(self.dtype)
+    const disorder = rule.needsOrder === true ? orderProblem(operation, type) : undefined
     return axis instanceof GpuError
       ? axis
-      : countProblem(operation, self) ?? scan(operation, rule, self, axis, options?.dtype ?? own(self.dtype))
+      : disorder ?? countProblem(operation, self) ?? scan(operation, rule, self, axis, type)
   })
 
 /**

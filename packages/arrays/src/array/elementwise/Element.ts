@@ -6,9 +6,11 @@
 import { isFloat } from "effect-gpu-pool/Operation"
 import type * as Expr from "../../kernels/Expr.ts"
 
-/** An element, or a truth value where an operation takes those. */
+/** An element; also a truth value or a complex number, where an operation takes those. */
 export type Element = Expr.Expr<Expr.NumberType>
 
 export type Truth = Expr.Expr<"bool">
 
-export const isFloating = (x: Element): x is Expr.Expr<Expr.FloatType> => isFloat(x.type)
+export const isComplex = (x: Expr.Expr): x is Expr.Expr<"c64"> => x.type === "c64"
+
+export const isFloating = (x: Expr.Expr): x is Expr.Expr<Expr.FloatType> => isFloat(x.type)

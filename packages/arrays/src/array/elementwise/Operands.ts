@@ -9,7 +9,7 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isLong, type Operation } from "effect-gpu-pool/Operation"
 import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
-import * as Expression from "../../kernels/expression/Expression.ts"
+import * as Operations from "../../kernels/expression/Operations.ts"
 import type { AnyFunction } from "../ArrayProblem.ts"
 import type { ArrayOperation, DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
@@ -22,13 +22,13 @@ export type Operand = DeviceArray | Scalar
 /** An operation that expressions have. */
 export const plain = (operation: Operation): ArrayOperation => ({
   name: operation,
-  build: (operands) => Expression.apply(operation, operands) as Expr.Expr<DType>
+  build: (operands) => Operations.apply(operation, operands) as Expr.Expr<DType>
 })
 
 /** An operation that expressions have, and another one for truth values, which expressions do not take as numbers. */
 export const plainOrTruth = (operation: Operation, ofTruths: Operation): ArrayOperation => ({
   name: operation,
-  build: (operands, dtype) => Expression.apply(dtype === "bool" ? ofTruths : operation, operands) as Expr.Expr<DType>
+  build: (operands, dtype) => Operations.apply(dtype === "bool" ? ofTruths : operation, operands) as Expr.Expr<DType>
 })
 
 /** An operation of one array. `F` is the type that users see. */

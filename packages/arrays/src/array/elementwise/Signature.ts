@@ -32,14 +32,26 @@ const each = <A>(make: (dtype: DType) => A): Each<A> => ({
   u16: make("u16"),
   i64: make("i64"),
   u64: make("u64"),
+  c64: make("c64"),
   bool: make("bool")
 })
 
 /** Any type to itself. */
 export const any: UnarySignatures = each((dtype) => ({ operands: [dtype], result: dtype }))
 
-/** Numbers to themselves; there is no such operation on truth values. */
+const isReal = (dtype: DType): boolean => dtype !== "c64"
+
+/** Numbers, also complex ones, to themselves; there is no such operation on truth values. */
 export const same: UnarySignatures = each((dtype) => dtype === "bool" ? undefined : any[dtype])
+
+/** Real numbers and truth values to themselves. */
+export const ordered: UnarySignatures = each((dtype) => isReal(dtype) ? any[dtype] : undefined)
+
+/** Real numbers to themselves. */
+export const orderedNumber: UnarySignatures = each((dtype) => isReal(dtype) ? same[dtype] : undefined)
+
+/** Any type to that of its real part. */
+export const part: UnarySignatures = each((dtype) => ({ operands: [dtype], result: Promotion.real(dtype) }))
 
 const hasBits = (dtype: DType): boolean => isInteger(dtype) || dtype === "bool"
 
@@ -49,11 +61,20 @@ export const bits: UnarySignatures = each((dtype) => hasBits(dtype) ? any[dtype]
 /** Integers to themselves. */
 export const integer: UnarySignatures = each((dtype) => isInteger(dtype) ? same[dtype] : undefined)
 
-/** Functions of real numbers. */
-export const real: UnarySignatures = each((dtype) => {
+/** Functions of real and of complex numbers. */
+export const analytic: UnarySignatures = each((dtype) => {
   const type = Promotion.floating(dtype)
   return { operands: [type], result: type }
 })
+
+/** Functions of real and of complex numbers that give real ones. */
+export const partOfAnalytic: UnarySignatures = each((dtype) => {
+  const type = Promotion.floating(dtype)
+  return { operands: [type], result: Promotion.real(type) }
+})
+
+/** Functions of real numbers. */
+export const real: UnarySignatures = each((dtype) => isReal(dtype) ? analytic[dtype] : undefined)
 
 /** Predicates of one number. */
 export const test: UnarySignatures = each((dtype) => ({ operands: [dtype], result: "bool" }))
@@ -63,17 +84,31 @@ const tabulate = (make: (a: DType, b: DType) => Signature | undefined): BinarySi
 
 const alike = (dtype: DType, result = dtype): Signature => ({ operands: [dtype, dtype], result })
 
+const areReal = (a: DType, b: DType): boolean => isReal(a) && isReal(b)
+
 /** The common type of two to itself, also of truth values. */
 export const commonOrTruth = tabulate((a, b) => alike(Promotion.promote(a, b)))
+
+/** The same for what has an order. */
+export const commonOrdered = tabulate((a, b) => areReal(a, b) ? commonOrTruth[a][b] : undefined)
 
 /** The common type of two, a number, to itself. */
 export const common = tabulate((a, b) => a === "bool" && b === "bool" ? undefined : alike(Promotion.promote(a, b)))
 
+/** The same for real numbers. */
+export const commonOrderedNumber = tabulate((a, b) => areReal(a, b) ? common[a][b] : undefined)
+
 /** The common type of integers and truth values. */
 export const commonBits = tabulate((a, b) => hasBits(a) && hasBits(b) ? commonOrTruth[a][b] : undefined)
 
+/** Functions of two real or complex numbers. */
+export const commonAnalytic = tabulate((a, b) => alike(Promotion.floating(Promotion.promote(a, b))))
+
 /** Functions of two real numbers. */
-export const commonReal = tabulate((a, b) => alike(Promotion.floating(Promotion.promote(a, b))))
+export const commonReal = tabulate((a, b) => areReal(a, b) ? commonAnalytic[a][b] : undefined)
+
+/** Two real numbers as the parts of a complex one. */
+export const pairing = tabulate((a, b) => areReal(a, b) ? alike("f32", "c64") : undefined)
 
 /** An integer with a sign beside one without, which has no fewer bits: they have no common type that holds both. */
 const wide = (signed: DType, unsigned: DType): "32" | "64" | undefined =>
@@ -82,12 +117,15 @@ const wide = (signed: DType, unsigned: DType): "32" | "64" | undefined =>
     : undefined
 
 /** Integers are compared exactly; truth values as numbers. */
-export const comparison = tabulate((a, b) => {
+export const equality = tabulate((a, b) => {
   const [first, second] = [wide(a, b), wide(b, a)]
   if (first !== undefined) return { operands: [`i${first}`, `u${first}`], result: "bool" }
   if (second !== undefined) return { operands: [`u${second}`, `i${second}`], result: "bool" }
   return alike(a === "bool" && b === "bool" ? "u8" : Promotion.promote(a, b), "bool")
 })
+
+/** The same for what has an order. */
+export const comparison = tabulate((a, b) => areReal(a, b) ? equality[a][b] : undefined)
 
 /** Logic of two numbers, each of which is tested in its own type. */
 export const logic = tabulate((a, b) => ({ operands: [a, b], result: "bool" }))

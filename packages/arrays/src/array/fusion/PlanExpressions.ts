@@ -11,6 +11,8 @@ import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import { isFloat } from "effect-gpu-pool/Operation"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
+import * as Operations from "../../kernels/expression/Operations.ts"
+import { real } from "../layout/Promotion.ts"
 import * as Indexing from "./Indexing.ts"
 import type { Leaf, Plan } from "./Plan.ts"
 
@@ -64,7 +66,8 @@ const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
   return operations > 1 && floats > 0
 }
 
-const isSealable = (step: Plan["steps"][number]): boolean => step._tag === "Apply" && isFloat(step.dtype)
+const isSealable = (step: Plan["steps"][number]): boolean =>
+  step._tag === "Apply" && (isFloat(step.dtype) || step.dtype === "c64")
 
 /** The values of the arguments by name. */
 export const argumentsOf = (
@@ -126,7 +129,7 @@ class Generator {
     const zero = needsSeals(this.#plan.steps, this.#use) ? this.#scalar("u32", zeroName) : undefined
     for (const step of this.#plan.steps) {
       if (step._tag === "Leaf") values.push(leaves[step.leaf]!)
-      else if (step._tag === "Number") values.push(this.#scalar(step.dtype, numberName(this.#numbers++)))
+      else if (step._tag === "Number") values.push(this.#scalar(real(step.dtype), numberName(this.#numbers++)))
       else {
         const { operandTypes, operation } = step.pending
         const operands = step.operands.map((operand, at) => castTo(operandTypes[at]!, values[operand]!))
@@ -175,11 +178,17 @@ class Generator {
   }
 }
 
-const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> =>
+const seal = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> => {
+  if (value.type !== "c64") return sealOne(value, zero)
+  const part = (operation: "real" | "imag") => sealOne(Operations.apply(operation, [value]) as Expr.Expr<DType>, zero)
+  return Expression.complexOf(part("real"), part("imag"))
+}
+
+const sealOne = (value: Expr.Expr<DType>, zero: Expr.Expr<"u32">): Expr.Expr<DType> =>
   Expression.make(value.type, { _tag: "Seal", operands: [value, zero] }, value.problem, value.depth)
 
 export const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType> =>
-  operand.type === dtype ? operand : Expression.apply("astype", [operand], dtype) as Expr.Expr<DType>
+  operand.type === dtype ? operand : Operations.apply("astype", [operand], dtype) as Expr.Expr<DType>
 
 /** The name of a kernel, made from its operations so that an error says what failed. */
 export const nameOf = ({ steps }: Plan): string => {

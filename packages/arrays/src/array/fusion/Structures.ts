@@ -73,7 +73,8 @@ const types: { readonly [D in DType]: number } = {
   u16: 8,
   i64: 9,
   u64: 10,
-  bool: 11
+  bool: 11,
+  c64: 12
 }
 
 /** More than there are types, or ways to read. */

@@ -2,7 +2,8 @@
  * The common element type of arrays of two types.
  *
  * It is NumPy's, except that where NumPy uses 64 bits although no operand does, the result has 32. So i32 or u32 and
- * f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it.
+ * f32 or f16 make f32, and i32 and u32 make i32, modulo 2^32, as JAX has it. Anything beside c64 makes c64: there is no
+ * wider complex type.
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.promote_types.html
  * @see https://docs.jax.dev/en/latest/type_promotion.html
@@ -23,7 +24,8 @@ const table = {
     i64: "i64",
     f16: "f16",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   u8: {
     bool: "u8",
@@ -37,7 +39,8 @@ const table = {
     i64: "i64",
     f16: "f16",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   i8: {
     bool: "i8",
@@ -51,7 +54,8 @@ const table = {
     i64: "i64",
     f16: "f16",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   u16: {
     bool: "u16",
@@ -65,7 +69,8 @@ const table = {
     i64: "i64",
     f16: "f32",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   i16: {
     bool: "i16",
@@ -79,7 +84,8 @@ const table = {
     i64: "i64",
     f16: "f32",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   u32: {
     bool: "u32",
@@ -93,7 +99,8 @@ const table = {
     i64: "i64",
     f16: "f32",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   i32: {
     bool: "i32",
@@ -107,7 +114,8 @@ const table = {
     i64: "i64",
     f16: "f32",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   u64: {
     bool: "u64",
@@ -121,7 +129,8 @@ const table = {
     i64: "f64",
     f16: "f64",
     f32: "f64",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   i64: {
     bool: "i64",
@@ -135,7 +144,8 @@ const table = {
     i64: "i64",
     f16: "f64",
     f32: "f64",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   f16: {
     bool: "f16",
@@ -149,7 +159,8 @@ const table = {
     i64: "f64",
     f16: "f16",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   f32: {
     bool: "f32",
@@ -163,7 +174,8 @@ const table = {
     i64: "f64",
     f16: "f32",
     f32: "f32",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
   },
   f64: {
     bool: "f64",
@@ -177,14 +189,30 @@ const table = {
     i64: "f64",
     f16: "f64",
     f32: "f64",
-    f64: "f64"
+    f64: "f64",
+    c64: "c64"
+  },
+  c64: {
+    bool: "c64",
+    u8: "c64",
+    i8: "c64",
+    u16: "c64",
+    i16: "c64",
+    u32: "c64",
+    i32: "c64",
+    u64: "c64",
+    i64: "c64",
+    f16: "c64",
+    f32: "c64",
+    f64: "c64",
+    c64: "c64"
   }
 } as const satisfies { readonly [A in DType]: { readonly [B in DType]: DType } }
 
 /**
  * The common element type of arrays of two types, which holds the numbers of both as far as 32 bits can: the wider one
  * of two alike, i16 for i8 beside u8, f32 for i32 beside f16 or f32, i32 for i32 beside u32. f64 for u64 beside a type
- * with a sign.
+ * with a sign. c64 beside c64, whose parts are f32.
  *
  * **Example** (A function of two arrays)
  *
@@ -219,7 +247,8 @@ const floats = {
   i64: "f64",
   f16: "f16",
   f32: "f32",
-  f64: "f64"
+  f64: "f64",
+  c64: "c64"
 } as const satisfies { readonly [A in DType]: DType }
 
 const sums = {
@@ -234,7 +263,8 @@ const sums = {
   i64: "i64",
   f16: "f16",
   f32: "f32",
-  f64: "f64"
+  f64: "f64",
+  c64: "c64"
 } as const satisfies { readonly [A in DType]: DType }
 
 /**
@@ -258,8 +288,8 @@ export type Summed<D extends DType> = (typeof sums)[D]
 export const summed = <D extends DType>(dtype: D): Summed<D> => sums[dtype]
 
 /**
- * The element type in which functions of real numbers are computed: floats as they are, integers of 64 bits as f64, all
- * others as f32.
+ * The element type in which functions of real numbers are computed: floats and complex numbers as they are, integers of 64
+ * bits as f64, all others as f32.
  *
  * **Example** (The type of square roots of integers)
  *
@@ -276,3 +306,22 @@ export type Floating<D extends DType> = (typeof floats)[D]
 
 /** @internal */
 export const floating = <D extends DType>(dtype: D): Floating<D> => floats[dtype]
+
+/**
+ * The element type of the parts of numbers, and of their magnitudes: f32 for complex numbers, all others as they are.
+ *
+ * **Example** (The type of magnitudes)
+ *
+ * ```ts
+ * import type { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * const magnitude: DeviceArray.Real<"c64"> = "f32"
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Real<D extends DType> = D extends "c64" ? "f32" : D
+
+/** @internal */
+export const real = <D extends DType>(dtype: D): Real<D> => (dtype === "c64" ? "f32" : dtype) as Real<D>

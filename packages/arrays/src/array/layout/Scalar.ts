@@ -28,7 +28,8 @@ import { held, holds } from "../../kernels/expression/Expression.ts"
 export type Scalar = number | bigint | boolean
 
 /**
- * What an element is in JavaScript: a bigint for integers of 64 bits, a boolean for truth values, otherwise a number.
+ * What an element is in JavaScript: a bigint for integers of 64 bits, a boolean for truth values, the two parts of a complex
+ * number, otherwise a number.
  *
  * **Example** (Elements of two types)
  *
@@ -42,7 +43,7 @@ export type Scalar = number | bigint | boolean
  * @category models
  * @since 0.1.0
  */
-export type ElementOf<D extends DType> = ValueOf<D>
+export type ElementOf<D extends DType> = D extends "c64" ? readonly [real: number, imaginary: number] : ValueOf<D>
 
 /**
  * The element type that a value alone has: f32 for numbers, i64 for bigints, bool for truth values.

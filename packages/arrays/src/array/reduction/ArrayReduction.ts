@@ -26,6 +26,8 @@ import * as Shape from "../layout/Shape.ts"
 /** What is combined, and how: one object for each rule, since it is the key of cached kernels. */
 export interface Rule {
   readonly name: string
+  /** Whether it compares elements, which complex numbers do not allow. */
+  readonly needsOrder?: boolean | undefined
   /** The state for elements of a type; its first component is the result. */
   readonly state: (dtype: DType) => ReadonlyArray<Component>
   readonly map: (element: Expr.Expr<DType>, position: Expr.Expr<"u32">) => StateExprs

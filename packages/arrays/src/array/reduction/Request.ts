@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
@@ -54,6 +55,14 @@ export const countProblem = (operation: string, { shape, size }: DeviceArray): G
       limit: largestSize,
       unit: "elements"
     })
+  )
+
+/** Why elements cannot be compared, or `undefined`. */
+export const orderProblem = (operation: string, dtype: DType): GpuError | undefined =>
+  dtype !== "c64" ? undefined : invalidRequest(
+    operation,
+    "the elements are c64, and complex numbers have no order",
+    "Compare magnitudes or parts: DeviceArray.abs(x), DeviceArray.real(x) or DeviceArray.imag(x)."
   )
 
 /** Whether there are rows without elements. */

@@ -8,6 +8,7 @@ import { isFloat, isInteger } from "effect-gpu-pool/Operation"
 import { rangeOf } from "effect-gpu-pool/ValueType"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
+import * as Operations from "../../kernels/expression/Operations.ts"
 import type { StateExprs } from "../../kernels/reduction/State.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { Rule } from "./ArrayReduction.ts"
@@ -21,17 +22,17 @@ const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : asNumber(dtype)
 const asNumber = (dtype: DType): DType => dtype === "bool" ? "u32" : dtype
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
-  (value.type === dtype ? value : Expression.apply("astype", [value], dtype)) as Value
+  (value.type === dtype ? value : Operations.apply("astype", [value], dtype)) as Value
 
-const apply = (operation: Parameters<typeof Expression.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
-  Expression.apply(operation, operands) as Value
+const apply = (operation: Parameters<typeof Operations.apply>[0], ...operands: ReadonlyArray<Expr.Expr>): Value =>
+  Operations.apply(operation, operands) as Value
 
 /** A rule whose state is only its result. */
 const single = (
   name: string,
   carried: (dtype: DType) => DType,
   neutral: (dtype: DType) => number | bigint,
-  operation: Parameters<typeof Expression.apply>[0]
+  operation: Parameters<typeof Operations.apply>[0]
 ): Rule => ({
   name,
   state: (
@@ -52,9 +53,9 @@ export const product = single("prod", wide, () => 1, "multiply")
 /** The sum in the type of the mean. */
 export const total = single("total", (dtype) => wide(Promotion.floating(dtype)), () => 0, "add")
 
-export const min = single("min", asNumber, largest, "minimum")
+export const min: Rule = { ...single("min", asNumber, largest, "minimum"), needsOrder: true }
 
-export const max = single("max", asNumber, smallest, "maximum")
+export const max: Rule = { ...single("max", asNumber, smallest, "maximum"), needsOrder: true }
 
 const truth = (name: string, neutral: boolean, operation: "logicalAnd" | "logicalOr"): Rule => ({
   name,
@@ -81,6 +82,7 @@ const noPosition = 0xffffffff
 /** The position of the first of the elements that come before all others; NaN comes before every number. */
 const argument = (name: string, before: "less" | "greater", neutral: (dtype: DType) => number | bigint): Rule => ({
   name,
+  needsOrder: true,
   state: (dtype) => [
     { name: "index", dtype: "u32", neutral: noPosition },
     { name: "value", dtype: asNumber(dtype), neutral: neutral(asNumber(dtype)) }
@@ -97,17 +99,17 @@ const isBefore = (
   [bIndex, bValue]: StateExprs,
   before: "less" | "greater"
 ): Expr.Expr => {
-  const earlier = Expression.apply("less", [aIndex!, bIndex!])
-  const wins = Expression.apply(before, [aValue!, bValue!])
-  const ties = Expression.apply("logicalAnd", [Expression.apply("equal", [aValue!, bValue!]), earlier])
-  const amongNumbers = Expression.apply("logicalOr", [wins, ties])
+  const earlier = Operations.apply("less", [aIndex!, bIndex!])
+  const wins = Operations.apply(before, [aValue!, bValue!])
+  const ties = Operations.apply("logicalAnd", [Operations.apply("equal", [aValue!, bValue!]), earlier])
+  const amongNumbers = Operations.apply("logicalOr", [wins, ties])
   if (!isFloat(aValue!.type)) return amongNumbers
-  const [aIsNaN, bIsNaN] = [Expression.apply("isNaN", [aValue!]), Expression.apply("isNaN", [bValue!])]
-  const nanWins = Expression.apply("logicalAnd", [
+  const [aIsNaN, bIsNaN] = [Operations.apply("isNaN", [aValue!]), Operations.apply("isNaN", [bValue!])]
+  const nanWins = Operations.apply("logicalAnd", [
     aIsNaN,
-    Expression.apply("logicalOr", [Expression.apply("logicalNot", [bIsNaN]), earlier])
+    Operations.apply("logicalOr", [Operations.apply("logicalNot", [bIsNaN]), earlier])
   ])
-  return Expression.apply("logicalOr", [nanWins, amongNumbers])
+  return Operations.apply("logicalOr", [nanWins, amongNumbers])
 }
 
 export const argmin = argument("argmin", "less", largest)

@@ -8,10 +8,11 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
-import * as Expression from "../../kernels/expression/Expression.ts"
+import * as Operations from "../../kernels/expression/Operations.ts"
 import { ofArray } from "../ArrayProblem.ts"
 import { type ArrayOperation, dense, Pending } from "../ArrayValue.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
+import { type Element, isComplex } from "../elementwise/Element.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { ReductionOptions } from "../Reductions.ts"
@@ -39,7 +40,7 @@ export interface VarianceOptions extends ReductionOptions {
 }
 
 /**
- * A reduction to a variance, in a float type: integers give f32.
+ * A reduction to a variance, in a float type: integers and complex numbers give f32.
  *
  * **Example** (Choosing a measure)
  *
@@ -53,22 +54,29 @@ export interface VarianceOptions extends ReductionOptions {
  * @since 0.1.0
  */
 export interface VarianceReduction {
-  (options?: VarianceOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
-  <D extends DType>(self: DeviceArray<D>, options?: VarianceOptions): Computed<Promotion.Floating<D>>
+  (
+    options?: VarianceOptions
+  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
+  <D extends DType>(self: DeviceArray<D>, options?: VarianceOptions): Computed<Promotion.Real<Promotion.Floating<D>>>
 }
 
 /** The square of the distance from the mean, which is a total by a count. */
 const deviation: ArrayOperation = {
   name: "deviation",
   build: ([element, total, count]) => {
-    const mean = Expression.apply("divide", [total!, count!]) as Expr.Expr<Expr.FloatType>
-    const distance = Expr.subtract(element!, mean)
-    return Expr.multiply(distance, distance)
-  }
+    const mean = Operations.apply("divide", [total!, count!])
+    const distance = Operations.apply("subtract", [element!, mean]) as Element
+    return isComplex(distance)
+      ? Expr.add(squareOf(Expr.real(distance)), squareOf(Expr.imag(distance)))
+      : squareOf(distance)
+  },
+  weight: 2
 }
 
+const squareOf = (x: Element): Element => Expr.multiply(x, x)
+
 const quotient = ([total, count]: ReadonlyArray<Expr.Expr<DType>>): Expr.Expr<DType> =>
-  Expression.apply("divide", [total!, count!]) as Expr.Expr<DType>
+  Operations.apply("divide", [total!, count!]) as Expr.Expr<DType>
 
 const varianceOperation: ArrayOperation = {
   name: "variance",
@@ -77,7 +85,7 @@ const varianceOperation: ArrayOperation = {
 
 const deviationOf: ArrayOperation = {
   name: "std",
-  build: (operands, dtype) => Expr.astype(Expression.apply("sqrt", [quotient(operands)]) as Expr.Expr<DType>, dtype)
+  build: (operands, dtype) => Expr.astype(Operations.apply("sqrt", [quotient(operands)]) as Expr.Expr<DType>, dtype)
 }
 
 const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
@@ -94,13 +102,15 @@ const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
     const type = Rules.total.state(self.dtype)[0]!.dtype
     return Effect.flatMap(reduce(Rules.total, self, axes), (totals) => {
       const means = dense(type, kept.shape, totals)
-      const squares = dense(type, self.shape, new Pending(deviation, [self, means, length], [type, type, type]))
+      const ofSquares = Promotion.real(type)
+      const squares = dense(ofSquares, self.shape, new Pending(deviation, [self, means, length], [type, type, type]))
       // The commands that read the totals precede their next use in the queue.
       const sums = Effect.ensuring(reduce(Rules.total, squares, axes), Effect.ignore(release(totals)))
       return Effect.flatMap(sums, (lease) => {
-        const values = dense(type, shape, lease)
+        const values = dense(ofSquares, shape, lease)
         const count = Math.max(0, length - ddof)
-        return inPlaceOf(values, apply(finish, [values, count], [type, type], Promotion.floating(self.dtype), shape))
+        const result = Promotion.real(Promotion.floating(self.dtype))
+        return inPlaceOf(values, apply(finish, [values, count], [ofSquares, ofSquares], result, shape))
       })
     })
   })
@@ -135,7 +145,9 @@ export const variance: {
    * The variance of the elements: the mean of the squares of their distances from the mean. It is not finite where
    * nothing is left of the number of elements after `ddof`. Integers and f16 are computed in f32; the variance of integers is f32.
    */
-  (options?: VarianceOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  (
+    options?: VarianceOptions
+  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
 } & VarianceReduction = reduction("variance", varianceOperation)
 
 /**
@@ -159,5 +171,7 @@ export const variance: {
  */
 export const std: {
   /** The standard deviation of the elements: the root of their variance, with the same options. */
-  (options?: VarianceOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  (
+    options?: VarianceOptions
+  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
 } & VarianceReduction = reduction("std", deviationOf)

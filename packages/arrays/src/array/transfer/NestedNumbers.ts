@@ -33,6 +33,9 @@ import { allocate } from "./TypedArrays.ts"
  */
 export type NestedNumbers = number | ReadonlyArray<NestedNumbers>
 
+/** What lists are nested of: values, or the parts of complex numbers. */
+type Leaf = Scalar | readonly [real: number, imaginary: number]
+
 /**
  * A value of the program, or arrays of values nested one level an axis: bigints for integers of 64 bits, truth values for bool.
  *
@@ -47,7 +50,7 @@ export type NestedNumbers = number | ReadonlyArray<NestedNumbers>
  * @category models
  * @since 0.1.0
  */
-export type Nested<A extends Scalar> = A | ReadonlyArray<Nested<A>>
+export type Nested<A extends Leaf> = A | ReadonlyArray<Nested<A>>
 
 /** What {@link parse} takes; undefined is a hole of a list, which types do not show. @internal */
 export type AnyNested = Nested<Scalar>
@@ -153,11 +156,12 @@ class Reader {
 }
 
 /**
- * The numbers as a typed array, and the shape that the nesting gives them.
+ * The numbers as a typed array, and the shape that the nesting gives them. The last level of complex numbers are their parts.
  *
  * @internal
  */
 export const parse = (operation: string, nested: AnyNested, dtype: DType.DType): Numbers | GpuError => {
+  if (dtype === "c64") return parsePairs(operation, nested)
   const shape = shapeOf(operation, nested)
   if (shape instanceof GpuError) return shape
   const elements = Shape.size(shape)
@@ -165,6 +169,17 @@ export const parse = (operation: string, nested: AnyNested, dtype: DType.DType):
   if (buffer instanceof GpuError) return buffer
   const numbers = { shape, data: DType.viewUnsafe(dtype, buffer, 0, elements) }
   return new Reader(operation, dtype, numbers).read(nested) ?? numbers
+}
+
+const parsePairs = (operation: string, nested: AnyNested): Numbers | GpuError => {
+  const parts = parse(operation, nested, "f32")
+  if (parts instanceof GpuError) return parts
+  const { data, shape } = parts
+  return shape.at(-1) === 2 ? { data, shape: shape.slice(0, -1) } : invalidRequest(
+    operation,
+    shape.length === 0 ? "the value is a number alone" : `the innermost lists have ${shape.at(-1)} numbers`,
+    "Each complex number is a list of its real and its imaginary part, as [1, -2]; DeviceArray.astype(x, \"c64\") takes real numbers."
+  )
 }
 
 /** Elements in row-major order, nested by a shape. @internal */
@@ -175,10 +190,12 @@ export const nest = <D extends DType.DType>(
 ): Nested<ElementOf<D>> => {
   let at = 0
   const level = (axis: number): AnyNested =>
-    axis === shape.length ? valueOf(dtype, data[at++]!) : Array.from({ length: shape[axis]! }, () => level(axis + 1))
+    axis === shape.length ? valueOf(dtype, data, at++) : Array.from({ length: shape[axis]! }, () => level(axis + 1))
   return level(0) as Nested<ElementOf<D>>
 }
 
-/** An element of a typed array as programs have it: the bytes of truth values as such. @internal */
-export const valueOf = (dtype: DType.DType, element: number | bigint): Scalar =>
-  dtype === "bool" ? element !== 0 : element
+/** An element of a typed array as programs have it: the bytes of truth values as such, complex numbers as pairs. @internal */
+export const valueOf = (dtype: DType.DType, data: ArrayLike<number | bigint>, at: number): AnyNested => {
+  if (dtype === "c64") return [data[2 * at]!, data[2 * at + 1]!]
+  return dtype === "bool" ? data[at] !== 0 : data[at]!
+}

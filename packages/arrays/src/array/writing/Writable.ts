@@ -35,7 +35,14 @@ export const problem = (
       "The elements that are written keep their shape: reshape the value, or reduce it."
     )
   }
-  return isFloat(value.dtype) && !isFloat(dtype)
+  if (value.dtype === "c64" && dtype !== "c64") {
+    return invalidRequest(
+      operation,
+      `the value is c64, and the array ${dtype}`,
+      "Write one of its parts: DeviceArray.real(value) or DeviceArray.imag(value)."
+    )
+  }
+  return isFloat(value.dtype) && !isFloat(dtype) && dtype !== "c64"
     ? invalidRequest(
       operation,
       `the value is ${value.dtype}, and the array ${dtype}`,

@@ -21,7 +21,7 @@ export const operationOf = (call: string, name: string): string => `${call}, ker
 const taken: ReadonlySet<string> = new Set((
   "abs acos acosh array atomicCompareExchangeWeak atomicLoad as_char as_double as_float as_half as_int as_long as_short as_uchar as_uint as_ulong as_ushort asin asinh atan " +
   "atan2 atanh bitcast bool ceil clamp clz cos cosh countLeadingZeros countOneBits exp exp2 f16 f32 fabs " +
-  "floor fma fmax fmin get_global_id i32 inverseSqrt log log2 max min popcount pow rint round rsqrt " +
+  "float2 floor fma fmax fmin get_global_id i32 inverseSqrt log log2 max min popcount pow rint round rsqrt " +
   "select sign sin sinh sqrt tan tanh trunc u32 vec2 vec3"
 ).split(" "))
 

@@ -5,7 +5,7 @@
  * @internal
  */
 import { type ExprType, isFloat, isUnsigned } from "effect-gpu-pool/Operation"
-import { apply, constantOf, type Expr } from "./Expression.ts"
+import { applyReal as apply, constantOf, type Expr } from "./Expression.ts"
 
 /**
  * WGSL promises nothing for f32 quotients by more than 2^126: devices multiply by the reciprocal of the divisor, which is a

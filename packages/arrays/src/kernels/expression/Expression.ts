@@ -122,12 +122,13 @@ export const wrong = <T extends ExprType>(type: T, problem: GpuError): Expr<T> =
   make(type, { _tag: "Constant", value: type === "bool" ? false : held(type, 0) }, problem)
 
 /**
- * Whether a type can represent a value: floats can represent every number, rounded, and integers of 64 bits whole numbers
- * that doubles count one by one.
+ * Whether a type can represent a value: floats can represent every number, rounded, complex numbers too, and integers of 64
+ * bits whole numbers that doubles count one by one.
  *
  * @internal
  */
 export const holds = (type: ExprType, value: Constant): boolean => {
+  if (type === "c64") return typeof value === "number"
   if (!isLong(type) || typeof value !== "number") return ValueType.holds(type, value)
   return Number.isSafeInteger(value) && (value >= 0 || type === "i64")
 }
@@ -149,7 +150,10 @@ export const scalar = <D extends DType>(dtype: D, name: string): Expr<D> => make
  * @internal
  */
 export const constantOf = <T extends ExprType>(name: string, type: T, value: Constant): Expr<T> => {
-  if (holds(type, value)) return make(type, { _tag: "Constant", value: held(type, value) })
+  if (holds(type, value)) {
+    if (type === "c64") return complexOf(single(Number(value)), single(0)) as Expr as Expr<T>
+    return make(type, { _tag: "Constant", value: held(type, value) })
+  }
   const hint = type === "bool"
     ? "Use true or false, a comparison, or Expr.astype."
     : isLong(type) && typeof value === "number" && Number.isInteger(value)
@@ -159,19 +163,24 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: Con
   return wrong(type, invalidRequest(name, `${found} is no ${type}`, hint))
 }
 
+const single = (value: number): Expr<"f32"> => make("f32", { _tag: "Constant", value })
+
+/** A complex number of its parts. @internal */
+export const complexOf = (real: Expr, imaginary: Expr): Expr<"c64"> =>
+  above("Expr.complex", "c64", { _tag: "Apply", operation: "complex", operands: [real, imaginary] }, [real, imaginary])
+
 /**
- * Applies an operation; `target` is the type for `astype`. Numbers take the type of the expressions beside them.
+ * Applies an operation that languages have; `target` is the type for `astype`. Numbers take the type of the expressions beside
+ * them.
  *
  * @internal
  */
-export const apply = (operation: Operation, given: ReadonlyArray<Expr | Constant>, target?: ExprType): Expr =>
-  applyAs(
-    `Expr.${operation}`,
-    operation,
-    given,
-    target,
-    (operands, type, name) => above(name, type, { _tag: "Apply", operation, operands }, operands)
-  )
+export const applyReal = (operation: Operation, given: ReadonlyArray<Expr | Constant>, target?: ExprType): Expr =>
+  applyAs(`Expr.${operation}`, operation, given, target, applied(operation))
+
+/** The operation on checked operands as one node. @internal */
+export const applied = (operation: Operation) => (operands: ReadonlyArray<Expr>, type: ExprType, name: string): Expr =>
+  above(name, type, { _tag: "Apply", operation, operands }, operands)
 
 /**
  * Builds an expression from checked operands; mistakes are reported under the name of this operation.

@@ -80,7 +80,7 @@ export class Statements {
       case "Constant":
         return this.#declare(expr.type, language.constant(node.value, expr.type), [])
       case "Element": {
-        const index = this.#elementIndex(node.vector, node.at)
+        const index = this.#elementIndex(node)
         return this.#declare(expr.type, language.load(node.vector, index.name, node.dtype), [index])
       }
       case "Seal": {
@@ -107,11 +107,11 @@ export class Statements {
     }
   }
 
-  #elementIndex(vector: string, at: Extract<Expr["node"], { readonly _tag: "Element" }>["at"]): Value {
+  #elementIndex({ at, dtype, vector }: Extract<Expr["node"], { readonly _tag: "Element" }>): Value {
     if (at._tag === "Own") return this.#own(vector, at.withOffset)
     if (at._tag === "Inside") return this.#valueOf(at.index)
     const index = this.#valueOf(at.index)
-    return this.#declare("u32", this.#language.clampedIndex(vector, index.name, at.withOffset), [index])
+    return this.#declare("u32", this.#language.clampedIndex(vector, index.name, at.withOffset, dtype), [index])
   }
 
   #own(vector: string, withOffset: boolean): Value {

@@ -23,9 +23,7 @@ export type Combine = (a: StateExprs, b: StateExprs) => StateExprs
 
 /** The neutral state. */
 export const neutralState = (state: ReadonlyArray<Component>): StateExprs =>
-  state.map(({ dtype, neutral }) =>
-    Expression.make(dtype, { _tag: "Constant", value: Expression.held(dtype, neutral) })
-  )
+  state.map(({ dtype, neutral }) => Expression.constantOf("neutral", dtype, neutral))
 
 /** The variables in which an item accumulates its state. */
 export const gathered = (state: ReadonlyArray<Component>): StateExprs =>

@@ -114,13 +114,14 @@ const laws = (gpu: GpuLayer): void => {
         for (const dtype of DType.all) {
           if (!dtypes.has(dtype)) continue
           const isLong = dtype === "i64" || dtype === "u64"
-          const as = (number: number) => isLong ? BigInt(number) : dtype === "bool" ? number === 1 : number
+          const valueOf = (number: number) => isLong ? BigInt(number) : dtype === "bool" ? number === 1 : number
+          const as = (number: number) => dtype === "c64" ? [number, 0] as const : valueOf(number)
           for (const length of [1, 2, 3, 4, 5, 9]) {
             const all = (value: number) => Array.from({ length }, () => as(value))
             deepStrictEqual(yield* nested(DeviceArray.zeros([length], { dtype })), all(0), dtype)
             deepStrictEqual(yield* nested(DeviceArray.ones([length], { dtype })), all(1), dtype)
             deepStrictEqual(
-              yield* nested(DeviceArray.lazy(DeviceArray.full([length], as(1), { dtype }))),
+              yield* nested(DeviceArray.lazy(DeviceArray.full([length], valueOf(1), { dtype }))),
               all(1),
               dtype
             )

@@ -10,13 +10,15 @@ import numpy as np
 TYPES = {
     "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "u16": np.uint16, "i16": np.int16, "u32": np.uint32,
     "i32": np.int32, "u64": np.uint64, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
+    "c64": np.complex64,
 }
-NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()}
+NAMES = {np.dtype(dtype): name for name, dtype in TYPES.items()} | {np.dtype(np.complex128): "c128"}
 
 UNARY = {
     "negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square, "floor": np.floor, "ceil": np.ceil,
     "trunc": np.trunc, "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "sin": np.sin, "bitwiseNot": np.invert,
     "logicalNot": np.logical_not, "isNaN": np.isnan, "isFinite": np.isfinite, "isInf": np.isinf,
+    "real": np.real, "imag": np.imag, "conj": np.conj, "angle": np.angle,
 }
 BINARY = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide,

@@ -53,7 +53,8 @@ const samples: { readonly [D in DType.DType]: ReadonlyArray<DeviceArray.ElementO
   u16: [0, 1, 65535, 32768, 7],
   i64: [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 53n + 1n],
   u64: [0n, 1n, 2n ** 64n - 1n, 2n ** 63n, 2n ** 53n + 1n],
-  bool: [true, false, false, true, true]
+  bool: [true, false, false, true, true],
+  c64: [[0, -0], [1.5, -Infinity], [NaN, 16777217]]
 }
 
 const typesOf = (dtypes: ReadonlySet<DType.DType>): ReadonlyArray<DType.DType> =>
@@ -79,7 +80,11 @@ const laws = (gpu: GpuLayer): void => {
           const numbers = samples[dtype]
           const listed = yield* DeviceArray.fromHost(sampled(dtype), { dtype })
           const whole = yield* DeviceArray.toHost(listed)
-          const rounded = dtype === "f32" || dtype === "f16" ? untyped<typeof numbers>([...whole]) : numbers
+          const rounded = dtype === "f32" || dtype === "f16"
+            ? untyped<typeof numbers>([...whole])
+            : dtype === "c64"
+            ? samples.c64.map((pair) => pair.map(Math.fround))
+            : numbers
           deepStrictEqual(untyped<unknown>(yield* DeviceArray.toNested(listed)), untyped<unknown>(rounded))
           // one element in front, so that the view starts inside its buffer
           const itemSize = DType.byteSize(dtype)
@@ -89,8 +94,8 @@ const laws = (gpu: GpuLayer): void => {
             itemSize,
             numbers.length
           )
-          shifted.set(untyped<never>(numbers))
-          const given = dtype === "bool" ? { dtype } : {}
+          shifted.set(untyped<never>(numbers.flat()))
+          const given = dtype === "bool" || dtype === "c64" ? { dtype } : {}
           const x = yield* DeviceArray.fromHost(untyped<Float32Array>(shifted), untyped({ ...given }))
           strictEqual(x.dtype, untyped(dtype))
           deepStrictEqual(x.shape, [numbers.length])
@@ -114,10 +119,11 @@ const laws = (gpu: GpuLayer): void => {
           for (let start = 0; start <= 9; start++) {
             for (let stop = start; stop <= 9; stop++) {
               const part = yield* DeviceArray.slice(x, [{ start, stop }])
-              const wanted = whole.slice(start, stop)
+              const each = dtype === "c64" ? 2 : 1
+              const wanted = whole.slice(each * start, each * stop)
               const elements = yield* DeviceArray.toHost(part)
               deepStrictEqual(Array.from(elements as ArrayLike<number>), wanted)
-              strictEqual(elements.buffer.byteLength, wanted.length * DType.byteSize(dtype))
+              strictEqual(elements.buffer.byteLength, (stop - start) * DType.byteSize(dtype))
             }
           }
         }

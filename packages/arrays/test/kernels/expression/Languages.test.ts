@@ -42,7 +42,7 @@ const uses: ReadonlyArray<Use> = (Object.keys(operations) as ReadonlyArray<Opera
 const titled = uses.map((use) => ({ title: `${use.operation} of ${use.operands.join(", ")} to ${use.result}`, ...use }))
 
 const expressionOf = ({ operands, operation, target }: Use): Expr.Expr =>
-  Expression.apply(
+  Expression.applyReal(
     operation,
     operands.map((type, index) => Expression.make(type, { _tag: "Scalar", name: `x${index}` })),
     target

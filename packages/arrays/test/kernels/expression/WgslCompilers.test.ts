@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { describeWith } from "../../../../../test/support/required.ts"
 import { inWgsl } from "../../../../../test/support/writtenSource.ts"
-import { hypotenuseOf } from "../../../src/array/elementwise/Hypotenuse.ts"
+import { hypotenuseOf } from "../../../src/kernels/expression/Hypotenuse.ts"
 
 type Real = Expr.Expr<"f32">
 
