@@ -6,13 +6,13 @@ const condition = "effect-gpu-pool:source"
 /**
  * These do not leave their process as it was, or ask what its heap has. For Oclgrind the loader of drivers gets another
  * environment, which it reads once; parts that cannot be loaded stay among those that `LazyModule.all` loads; and where steps are
- * counted, the engine compiles nothing any more.
+ * counted, the engine optimizes nothing any more.
  */
-const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|" +
+const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|OpenClMemoryObjects|UnavailableGpu|" +
   "ReplayScale|ReadTimeline|BlockLedger|EvictionPolicy|*.evidence|*.jobLimit|Spans|PoolMetrics|PoolEvents|KernelMetrics"
 
 const sharing = [
-  `test/{domain,services,schedules}/**/!(${alone}).test.ts`,
+  `test/{domain,services,schedules,layers,conformance}/**/!(${alone}).test.ts`,
   `packages/{arrays,observability,schedules,testing}/test/**/!(${alone}).test.ts`
 ]
 
@@ -43,7 +43,7 @@ export default defineConfig({
     // vitest leaves one core free, which is half of a machine with two; no test is about time, so none needs it.
     maxWorkers: "100%",
     projects: [
-      // To load the library for each of two hundred files takes longer than most of their tests.
+      // To load the library for each of three hundred files takes longer than most of their tests.
       project("shared", false, sharing, []),
       project("alone", true, ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"], sharing)
     ]

@@ -6,7 +6,7 @@ import { oclgrindVendors, useOpenClDriversIn } from "./required.ts"
 
 const system = "/etc/OpenCL/vendors"
 
-/** Call it at the top of a test file, which has a process of its own: the loader reads the folder at its first use. */
+/** Call it at the top of a test file that has a process of its own: the loader reads the folder at its first use. */
 export const bothPlatforms = (): void => {
   const oclgrind = oclgrindVendors()
   mkdirSync("test-results", { recursive: true })
