@@ -25,8 +25,12 @@ export interface Report {
 export interface Page {
   /** Writes, dispatches and reads, twice, so that the second round finds its memory in the pool. */
   readonly program: () => Promise<Report>
-  /** Runs one group of the conformance suite on a device of its own, with a part of the heavy tests' work. */
-  readonly conformance: (group: string, workScale: number) => Promise<ReadonlyArray<Conformance.Outcome>>
+  /** Runs tests of one group of the conformance suite on a device of their own, with a part of the heavy tests' work. */
+  readonly conformance: (
+    group: string,
+    names: ReadonlyArray<string>,
+    workScale: number
+  ) => Promise<ReadonlyArray<Conformance.Outcome>>
   /** Prints a lease and its pool as they are, and as a message of Effect's pretty logger. */
   readonly print: () => Promise<void>
   /** The errors of the two layers where the browser has no WebGPU. */
@@ -109,9 +113,12 @@ globalThis.effectGpuPoolPage = {
     const report = await Effect.runPromise(program)
     return { ...report, driverObjects: report.driverObjects.liveByKind }
   },
-  conformance: (group, workScale) =>
+  conformance: (group, names, workScale) =>
     Effect.runPromise(Effect.provideService(
-      Conformance.runAll(device, Conformance.suite(device).filter((test) => test.group === group)),
+      Conformance.runAll(
+        device,
+        Conformance.suite(device).filter((test) => test.group === group && names.includes(test.name))
+      ),
       Conformance.workScale,
       workScale
     )),
