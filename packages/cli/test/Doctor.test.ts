@@ -58,20 +58,16 @@ describe("effect-gpu-pool doctor", () => {
   })
 
   it.concurrent("prints a report for people, without colours where no terminal is", async () => {
-    const { code, stdout } = await run(["doctor"], noDrivers)
+    const { code, stderr, stdout } = await run(["doctor"], noDrivers)
     strictEqual(code, 2)
     assert.match(stdout, /^webgpu +does not work {2}\S/m)
     assert.match(stdout, /^host +works {2}host:0:0 process memory \(cpu\)$/m)
-    assert.notInclude(stdout, "\u001b[")
+    assert.notInclude(stdout + stderr, "\u001b[")
   })
 
-  it.concurrent("has colours where they are asked for, and none with NO_COLOR", async () => {
-    const [coloured, plain] = await Promise.all([
-      run(["doctor"], { ...noDrivers, FORCE_COLOR: "1" }),
-      run(["doctor"], { ...noDrivers, FORCE_COLOR: "1", NO_COLOR: "1" })
-    ])
-    assert.include(coloured.stdout, "\u001b[32mworks\u001b[39m")
-    assert.notInclude(plain.stdout + plain.stderr, "\u001b[")
+  it.concurrent("has colours where they are asked for", async () => {
+    const { stdout } = await run(["doctor"], { ...noDrivers, FORCE_COLOR: "1" })
+    assert.include(stdout, "\u001b[32mworks\u001b[39m")
   })
 
   it.concurrent("outlives a driver that crashes, and reports what it did", async () => {

@@ -16,8 +16,10 @@ import { commandTests, type Going } from "../../../test/support/command.ts"
 import { none } from "../src/Output.ts"
 import * as TopReport from "../src/top/TopReport.ts"
 import { memoriesOf, Watched } from "../src/top/Watched.ts"
+import { commandInProcess } from "./inProcess.ts"
 
 const { run, start } = commandTests()
+const { run: runHere } = commandInProcess()
 
 /** The address of a listening command, from its first line. */
 const addressOf = async ({ stderr }: Going): Promise<string> => {
@@ -181,7 +183,7 @@ describe("effect-gpu-pool top", () => {
     [["--host", "no such host"], /cannot listen at no such host/],
     [["--host", ""], /--host. Expected: an address, as localhost/]
   ])("refuses %s", async (args, message) => {
-    const { code, stderr, stdout } = await run(["top", ...args])
+    const { code, stderr, stdout } = await runHere(["top", ...args])
     deepStrictEqual([code, stdout], [1, ""])
     assert.match(stderr, message)
     assert.notMatch(stderr, /\n +at /)
