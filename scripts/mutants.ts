@@ -1,10 +1,13 @@
 /**
- * Plants mistakes of rounding, of the ledger and of what comes back in copies of the sources, one after the other: `node scripts/mutants.ts`.
+ * Plants mistakes of rounding, of the ledger and of what comes back in copies of the sources: `node scripts/mutants.ts`.
  * The laws of the short run, with `EFFECT_GPU_POOL_EXPLORE=1`, must find each of them, and nothing in the sources as they are.
  */
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import { once } from "node:events"
 import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import { dirname, join } from "node:path"
+import { text } from "node:stream/consumers"
 
 interface Mutant {
   readonly file: string
@@ -101,22 +104,10 @@ const mutants: ReadonlyArray<Mutant> = [
 
 const root = join(import.meta.dirname, "..")
 mkdirSync(join(root, "test-results"), { recursive: true })
-// Within the repository, so that packages are found.
-const copy = mkdtempSync(join(root, "test-results/mutants-"))
 
-const tests = (files: ReadonlyArray<string>) => {
-  const vitest = join(root, "node_modules/vitest/vitest.mjs")
-  const { status, stderr, stdout } = spawnSync(
-    process.execPath,
-    [vitest, "run", "--root", copy, "--bail=1", "--no-isolate", "--testTimeout=60000", ...files],
-    { cwd: copy, encoding: "utf8", env: { ...process.env, EFFECT_GPU_POOL_EXPLORE: "1" } }
-  )
-  // Tests must have run: a mutant that does not load shows nothing of them.
-  return { passed: status === 0, failed: status !== 0 && /Tests.*\d+ failed/.test(stdout), output: stdout + stderr }
-}
-
-const problems: Array<string> = []
-try {
+/** A copy of the sources, within the repository, so that packages are found. */
+const copySources = (): string => {
+  const copy = mkdtempSync(join(root, "test-results/mutants-"))
   const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n")
   for (const file of files.filter((file) => /^(?:src|test|scripts|packages|docs)\/|^package\.json$/.test(file))) {
     mkdirSync(dirname(join(copy, file)), { recursive: true })
@@ -124,28 +115,66 @@ try {
   }
   const resolve = { conditions: ["effect-gpu-pool:source"] }
   writeFileSync(join(copy, "vitest.config.ts"), `export default ${JSON.stringify({ resolve, ssr: { resolve } })}`)
-  const sound = tests([...new Set(mutants.flatMap((mutant) => mutant.tests))])
-  if (!sound.passed) problems.push(`the sources as they are do not pass:\n${sound.output}`)
-  for (const { file, instead, text, tests: files } of mutants) {
-    const code = readFileSync(join(root, file), "utf8")
-    if (code.split(text).length !== 2) {
-      problems.push(`${file} has not once: ${text}`)
-      continue
-    }
-    const target = join(copy, file)
-    // It is a link to the source: what is written must not be written there.
-    rmSync(target)
-    writeFileSync(target, code.replace(text, () => instead))
-    const { failed, output, passed } = tests(files)
-    rmSync(target)
-    linkSync(join(root, file), target)
-    const what = `${file}: ${JSON.stringify(text)} as ${JSON.stringify(instead)}`
-    console.log(`${failed ? "found" : "NOT FOUND"}: ${what}`)
-    if (!failed) problems.push(`${files.join(" ")} ${passed ? "passes" : `did not run:\n${output}`} with ${what}`)
-  }
-} finally {
-  rmSync(copy, { recursive: true })
+  return copy
 }
+
+const test = async (copy: string, files: ReadonlyArray<string>) => {
+  const vitest = join(root, "node_modules/vitest/vitest.mjs")
+  const child = spawn(
+    process.execPath,
+    [vitest, "run", "--root", copy, "--bail=1", "--no-isolate", "--testTimeout=60000", ...files],
+    { cwd: copy, env: { ...process.env, EFFECT_GPU_POOL_EXPLORE: "1" }, stdio: ["ignore", "pipe", "pipe"] }
+  )
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
+  // Tests must have run: a mutant that does not load shows nothing of them.
+  return { passed: status === 0, failed: status !== 0 && /Tests.*\d+ failed/.test(stdout), output: stdout + stderr }
+}
+
+/** Why the tests do not find a mistake in the copy, if they do not. */
+const problemOf = async (copy: string, { file, instead, tests, text }: Mutant): Promise<string | undefined> => {
+  const code = readFileSync(join(root, file), "utf8")
+  if (code.split(text).length !== 2) return `${file} has not once: ${text}`
+  const target = join(copy, file)
+  // It is a link to the source: what is written must not be written there.
+  rmSync(target)
+  writeFileSync(target, code.replace(text, () => instead))
+  const { failed, output, passed } = await test(copy, tests)
+  rmSync(target)
+  linkSync(join(root, file), target)
+  const what = `${file}: ${JSON.stringify(text)} as ${JSON.stringify(instead)}`
+  console.log(`${failed ? "found" : "NOT FOUND"}: ${what}`)
+  return failed ? undefined : `${tests.join(" ")} ${passed ? "passes" : `did not run:\n${output}`} with ${what}`
+}
+
+const problems: Array<string> = []
+const waiting = [...mutants]
+
+/** Takes one mistake after the other into a copy of its own. */
+const work = async (): Promise<void> => {
+  const copy = copySources()
+  try {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const problem = await problemOf(copy, next)
+      if (problem !== undefined) problems.push(problem)
+    }
+  } finally {
+    rmSync(copy, { recursive: true })
+  }
+}
+
+/** The sources as they are must pass. */
+const checkSources = async (): Promise<void> => {
+  const copy = copySources()
+  try {
+    const { output, passed } = await test(copy, [...new Set(mutants.flatMap((mutant) => mutant.tests))])
+    if (!passed) problems.push(`the sources as they are do not pass:\n${output}`)
+  } finally {
+    rmSync(copy, { recursive: true })
+  }
+}
+
+await checkSources()
+await Promise.all(Array.from({ length: availableParallelism() }, work))
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exitCode = 1
 else console.log(`${mutants.length} planted mistakes were found`)
