@@ -20,6 +20,7 @@ export const folders = [
   "packages/arrays",
   "packages/observability",
   "packages/testing",
+  "packages/interop",
   "packages/cli"
 ] as const
 

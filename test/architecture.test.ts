@@ -52,6 +52,9 @@ const npmWebgpu = ["webgpu", "<computed>"]
 /** The file that imports a module named by its user. */
 const programLoader = "packages/cli/src/plan/ProgramFile.ts"
 
+/** The file that imports the npm `webgpu` of the program that it watches. */
+const watcher = "packages/interop/src/node.ts"
+
 const library = "effect-gpu-pool"
 const kit = [library, "@effect-gpu-pool/arrays", "@effect-gpu-pool/observability", "effect"]
 const viewerPage = "packages/observability/src/viewer/page"
@@ -87,6 +90,11 @@ const rules: ReadonlyArray<Rule> = [
     packages: ["uplot"]
   },
   { part: "packages/observability/src", inside: ["packages/observability/src"], packages: [library, "effect"] },
+  // Watches devices without the library, and without Effect.
+  { part: "packages/interop/src/observe", inside: ["packages/interop/src/observe"], packages: [] },
+  { part: watcher, inside: ["packages/interop/src/observe"], packages: ["node", "<computed>"] },
+  { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },
+  { part: "packages/interop/src", inside: ["packages/interop/src"], packages: [library, "effect"] },
   // This package does not depend on the library.
   { part: "packages/schedules/src", inside: ["packages/schedules/src"], packages: ["effect"] },
   // Separate from the rest of the test kit, because only these files need fast-check.
@@ -141,7 +149,7 @@ const violationsOf = (source: Source): ReadonlyArray<string> => {
 /** Only the constructor for Node loads npm `webgpu`: everything else takes any GPU object, and so runs in a browser. */
 const nodeConstructors = (sources: ReadonlyArray<Source>): ReadonlyArray<string> =>
   sources.filter(({ imports, path }) =>
-    path !== programLoader && imports.some(({ specifier }) => npmWebgpu.includes(specifier))
+    path !== programLoader && path !== watcher && imports.some(({ specifier }) => npmWebgpu.includes(specifier))
   ).map(({ path }) => path)
 
 /** The files of a part that are in an import cycle, sorted by path. */

@@ -1,0 +1,46 @@
+/**
+ * What an observation keeps of objects and of what happened to them.
+ *
+ * @internal
+ */
+import type { Stack } from "./CallStack.ts"
+import type { Ending } from "./ObservedMemory.ts"
+import type { TextureShape } from "./TextureBytes.ts"
+
+/** What is kept of an object. It does not keep the object. */
+export interface Tracked {
+  readonly id: number
+  readonly kind: "buffer" | "texture"
+  readonly bytes: number
+  readonly usage: number
+  /** Of textures. */
+  readonly shape: TextureShape | undefined
+  readonly device: ObservedDevice
+  readonly madeAt: number
+  readonly stack: Stack | undefined
+  readonly object: WeakRef<Labelled>
+  label: string
+  ending: Ending | undefined
+  endedAt: number
+  /** How many objects had ended when it did, itself among them; infinite while it lives. */
+  endedAs: number
+}
+
+/** What every object of a device has. */
+export interface Labelled {
+  readonly label: string
+}
+
+/** A device, which is not kept either. */
+export interface ObservedDevice {
+  /** From 0 on, in the order in which they were found. */
+  readonly number: number
+  readonly name: string
+}
+
+/** An event of the recording: an object was made, or has ended. */
+export interface Happening {
+  readonly at: number
+  readonly ends: boolean
+  readonly tracked: Tracked
+}
