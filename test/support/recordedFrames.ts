@@ -21,10 +21,22 @@ const frame = (index: number) =>
     Effect.exit(BufferPool.allocate(1_000_000, { label: "image" }))
   ))
 
-export const recordedFrames = (frames: number, maxBytes: MemoryLimit.ByteAmount = "8 MiB"): Promise<string> =>
-  Effect.forEach(Array.from({ length: frames }, (_, index) => index), frame).pipe(
+const textOf = <A, E>(
+  program: Effect.Effect<A, E, BufferPool.BufferPool>,
+  maxBytes: MemoryLimit.ByteAmount
+): Promise<string> =>
+  program.pipe(
     Effect.andThen(Recording.snapshot),
     Effect.flatMap((recording) => Stream.mkString(Recording.toLines(recording))),
     Effect.provide(pool(maxBytes)),
     Effect.runPromise
   )
+
+export const recordedFrames = (frames: number, maxBytes: MemoryLimit.ByteAmount = "8 MiB"): Promise<string> =>
+  textOf(Effect.forEach(Array.from({ length: frames }, (_, index) => index), frame), maxBytes)
+
+/** The same of two images under a limit that has room for one: the second one runs out of memory, and the program ends. */
+export const recordedFailure = (): Promise<string> => {
+  const image = BufferPool.allocate(1_000_000, { label: "image" })
+  return textOf(Effect.exit(Effect.scoped(Effect.andThen(image, image))), "1500 kB")
+}

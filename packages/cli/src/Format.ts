@@ -34,9 +34,13 @@ export const quantity = (name: string, value: number): string =>
 /** Units of time, from the largest. */
 const timeUnits = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]] as const
 
+/** Formats a number with two digits at least, and no more than it needs for whole ones: `0.83`, `1.5`, `120`. */
+export const twoDigits = (value: number): string =>
+  // 99.6 has the digits of 100
+  value >= 99.5 ? String(Math.round(value)) : value.toPrecision(2)
+
 /** Formats nanoseconds, with two digits at least: `0.83 µs`, `12 ms`. */
 export const duration = (nanos: number): string => {
   const [unit, size] = timeUnits.find(([, size]) => nanos >= size) ?? ["ns", 1]
-  const value = nanos / size
-  return `${value >= 100 ? Math.round(value) : value.toPrecision(2)} ${unit}`
+  return `${twoDigits(nanos / size)} ${unit}`
 }

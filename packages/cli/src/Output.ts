@@ -54,12 +54,15 @@ export const selectFlag = Flag.String("select").pipe(
   Flag.withDescription(`Only the devices of this selection, as "opencl:nvidia:0;webgpu"; fails when it has none`)
 )
 
-/** Prints a line once earlier output was read: backpressure for slow readers. */
-export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> =>
-  Effect.flatMap(Stdio.Stdio, ({ stdout }) => Stream.run(Stream.make(`${text}\n`), stdout())).pipe(
-    // `whileWritable` ends the command then.
-    Effect.catch(() => Effect.never)
-  )
+/** Prints a text in pieces, each once earlier output was read: backpressure for slow readers. Fails with the errors of the text. */
+export const printAll = <E>(text: Stream.Stream<string, E>): Effect.Effect<void, E, Stdio.Stdio> =>
+  Effect.flatMap(Stdio.Stdio, ({ stdout }) =>
+    Stream.runForEach(text, (piece) =>
+      // `whileWritable` ends the command where the output fails.
+      Effect.catch(Stream.run(Stream.make(piece), stdout()), () => Effect.never)))
+
+/** Prints a line. */
+export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> => printAll(Stream.make(`${text}\n`))
 
 /** Output can fail: the reader of a pipe may close it, as `head` does, and a disk may be full. */
 class Unwritable extends Error {

@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
+import { exportCommand } from "./export/ExportCommand.ts"
 import { planCommand } from "./plan/PlanCommand.ts"
 import { replayCommand } from "./replay/ReplayCommand.ts"
 import { topCommand } from "./top/TopCommand.ts"
@@ -37,6 +38,7 @@ const command = Command.make("effect-gpu-pool").pipe(
     topCommand,
     benchCommand,
     viewCommand,
+    exportCommand,
     replayCommand,
     planCommand
   ])

@@ -49,8 +49,8 @@ describe("what bench makes of times", () => {
     deepStrictEqual([median([3, 1, 2]), median([4, 1, 2, 3])], [2, 2.5])
   })
 
-  // A clock that only the measured code advances: calls of 1 and of 5 ms, and a wait of 4 ms in each round.
-  it.effect("compares two ways in alternating rounds", () =>
+  // A clock that only the measured code advances: calls of 1 and of 5 ms, and a wait of 1 ms in each turn.
+  it.effect("compares two ways turn by turn, each first in half of the rounds", () =>
     Effect.gen(function*() {
       let now = 0
       const order: Array<string> = []
@@ -64,13 +64,13 @@ describe("what bench makes of times", () => {
         currentTimeNanos: Effect.sync(() => BigInt(now)),
         currentTimeNanosUnsafe: () => BigInt(now)
       })
-      const found = yield* compare(takes("one", 1e6), takes("other", 5e6), takes("wait", 4e6)).pipe(
+      const found = yield* compare(takes("one", 1e6), takes("other", 5e6), takes("wait", 1e6)).pipe(
         Effect.provideService(Clock.Clock, counted)
       )
-      // 16 calls of the one and 4 of the other make 20 ms with the wait
+      // 4 calls of the one and 1 of the other make 4 ms with the wait
       deepStrictEqual(found, { one: 1.25e6, other: 6e6, ratio: 4.8 })
-      const rounds = order.filter((name) => name !== "wait").slice(-18)
-      deepStrictEqual(rounds, Array.from({ length: 9 }, () => ["one", "other"]).flat())
+      const turns = order.filter((name) => name !== "wait").slice(-80)
+      deepStrictEqual(turns, Array.from({ length: 20 }, () => ["one", "other", "other", "one"]).flat())
     }))
 
   it("names the device that could not be measured, with the reason", () => {
@@ -93,12 +93,29 @@ describe("what bench makes of times", () => {
     }
     strictEqual(
       BenchReport.text(BenchReport.measured(listed, figures), none),
-      "opencl:0:1  d (gpu)\n  1 KiB, allocated and released  830 ns with the pool, 54 µs without: 65 times as long\n" +
+      "opencl:0:1  d (gpu)\n  1 KiB, allocated and released  830 ns with the pool, 54 µs without: 65 times as long without the pool\n" +
         "  1 KiB from the device          12.3 GB/s\n"
     )
   })
 
-  it.each([[0.5, "0.50 ns"], [830, "830 ns"], [1e3, "1.0 µs"], [54_321, "54 µs"], [123_456, "123 µs"], [
+  it.each([
+    [65.06, "65 times as long without the pool"],
+    [1.3, "1.3 times as long without the pool"],
+    [1.04, "as long with it as without"],
+    [0.99, "as long with it as without"],
+    [0.5, "2.0 times as long with the pool"],
+    [1234.5, "1235 times as long without the pool"]
+  ])("says which side takes longer: %d", (ratio, shown) => {
+    const allocation = { bytes: 1024, filled: false, pooled: 1, unpooled: 1, ratio }
+    const device = { selector: "host:0:0", name: "h", type: null, why: null }
+    const text = BenchReport.text({ ...device, figures: { allocations: [allocation], transfers: [] } }, none)
+    assert.include(text, `1.0 ns without: ${shown}\n`)
+  })
+
+  it.each([[0.5, "0.50 ns"], [830, "830 ns"], [1e3, "1.0 µs"], [54_321, "54 µs"], [99_700, "100 µs"], [
+    123_456,
+    "123 µs"
+  ], [
     2.5e9,
     "2.5 s"
   ]])(

@@ -29,7 +29,7 @@ const flagsIn = (text: string): ReadonlyArray<string> =>
 
 describe("help", () => {
   it("lists the commands", () => {
-    assert.includeMembers([...commands], ["devices", "doctor", "top", "bench", "view", "replay", "plan"])
+    assert.includeMembers([...commands], ["devices", "doctor", "top", "bench", "view", "export", "replay", "plan"])
   })
 
   it.concurrent.each(commands)("of %s has examples, whose flags it explains", async (command) => {

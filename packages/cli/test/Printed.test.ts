@@ -139,7 +139,8 @@ const replay: ReplayText.Report = {
   recorded: counts,
   replayed: counts,
   failed,
-  limits: null
+  limits: { atAll: null, withoutWaiting: null },
+  endsIn: { request: 1, size: 1, pool: "frames", label: "x", callSite: "/p.ts:1:1" }
 }
 
 const plan: PlanText.Report = {

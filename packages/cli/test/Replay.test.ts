@@ -3,9 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { recordedFrames } from "../../../test/support/recordedFrames.ts"
-import type { Report } from "../src/replay/ReplayText.ts"
+import { recordedFailure, recordedFrames } from "../../../test/support/recordedFrames.ts"
+import * as ReplayText from "../src/replay/ReplayText.ts"
 import { commandInProcess } from "./inProcess.ts"
+
+type Report = ReplayText.Report
 
 const { home, run } = commandInProcess()
 
@@ -100,7 +102,22 @@ describe("effect-gpu-pool replay", () => {
     const [heading, ...others] = (await recordedFrames(2)).split("\n")
     writeFileSync(limited, [heading!.replace(/"maxBytes":\d+/, `"maxBytes":100`), ...others].join("\n"))
     const { stdout } = await run(["replay", limited])
-    assert.match(stdout, /\nAs recorded but for what follows its first \d+ events\.\n$/)
+    const { replayed: { differsAt } } = JSON.parse((await run(["replay", limited, "--json"])).stdout) as Report
+    assert.include(
+      stdout,
+      differsAt === 0
+        ? "\nThe replay differs from the recording from the first event on.\n"
+        : `\nAs recorded up to event ${differsAt} of `
+    )
+  })
+
+  it("never speaks of the first 0 events", () => {
+    deepStrictEqual([undefined, 0, 1, 1199].map((differsAt) => ReplayText.difference({ differsAt }, 1200)), [
+      "",
+      "The replay differs from the recording from the first event on.",
+      "As recorded up to event 1 of 1,200; the replay differs from there on.",
+      "As recorded up to event 1,199 of 1,200; the replay differs from there on."
+    ])
   })
 
   it.concurrent("changes the memory alone that is named", async () => {
@@ -134,6 +151,24 @@ describe("effect-gpu-pool replay", () => {
     assert.match(stdout, /│ policy exact, maxBytes 1157000 B │/)
     assert.match(stdout, /│ smallest limit +│ +│ +1\.1 MiB \(1,157,000 B\) │/)
     assert.match(stdout, /│ without waiting +│ +│ +1\.1 MiB \(1,157,000 B\) │/)
+  })
+
+  it.concurrent("says with --bisect when the recording ends in the failure", async () => {
+    const failed = join(home, "failed.jsonl")
+    writeFileSync(failed, await recordedFailure())
+    const [bisected, asJson, other] = await Promise.all([
+      run(["replay", failed, "--bisect"]),
+      run(["replay", failed, "--bisect", "--json"]),
+      run(["replay", frames, "--bisect"])
+    ])
+    strictEqual(bisected.code, 0, bisected.stderr)
+    assert.match(
+      bisected.stdout,
+      /\nThe recording ends in the failure of request \d+ \(976\.6 KiB "image" of BufferPool\): no request got memory after it\. /
+    )
+    assert.include(bisected.stdout, "it may need more than these limits.")
+    strictEqual((JSON.parse(asJson.stdout) as Report).endsIn?.label, "image")
+    assert.notInclude(other.stdout, "ends in the failure")
   })
 
   it.concurrent.each([

@@ -205,6 +205,13 @@ const snapshot = (...metrics: ReadonlyArray<DevToolsSchema.Metric>): DevToolsSch
   metrics
 })
 
+const named = (memory: string, number: number) => ({
+  memory,
+  device: "webgpu NVIDIA GeForce RTX 4090 (Driver 550.54, Vulkan 1.3)",
+  number,
+  counts: { hits: 1 }
+})
+
 describe("what top reads", () => {
   it("adds counters that are reported by reason, and keeps memories apart", () => {
     const memories = memoriesOf(snapshot(
@@ -274,6 +281,35 @@ describe("what top reads", () => {
     for (let program = 2; program < 62; program++) answer(program, 0)
     assert.include(lines(24).at(-1), "Programs 2, 3, 4, 5, 6, 7, 8, 9, and 52 more report no pool")
     strictEqual(lines(24).length, 23)
+  })
+
+  it("cuts names before it leaves out columns, and the numbers of equal labels never", () => {
+    const watched = new Watched()
+    const label = "camera/left/frames of the second exposure"
+    watched.add({
+      program: watched.connect(),
+      time: 0,
+      memories: [named(`${label}, raw`, 1), named(`${label}, raw`, 12), named(`${label}, developed`, 1)]
+    })
+    const shown = (width: number) =>
+      TopReport.text(watched, none, { width, height: Infinity }).split("\n").slice(3, -1).map((row) =>
+        row.split("│").slice(2, 4).map((cell) => cell.trim())
+      )
+    deepStrictEqual(shown(Infinity), [
+      [`${label}, raw`, "webgpu NVIDIA GeForce RTX 4090 (Driver…"],
+      [`${label}, raw 12`, "webgpu NVIDIA GeForce RTX 4090 (Driver…"],
+      [`${label}, developed`, "webgpu NVIDIA GeForce RTX 4090 (Driver…"]
+    ])
+    deepStrictEqual(shown(130), [
+      ["camera/left/fr…re, raw", "webgpu NVIDIA…"],
+      ["camera/left/…e, raw 12", "webgpu NVIDIA…"],
+      ["camera/left/fr…veloped", "webgpu NVIDIA…"]
+    ])
+    for (let width = 60; width < 200; width++) {
+      const rows = TopReport.text(watched, none, { width, height: Infinity }).split("\n")
+      assert.isAtMost(Math.max(...rows.map(({ length }) => length)), width)
+      strictEqual(new Set(rows.slice(3, -1)).size, 3)
+    }
   })
 
   it("says what a program lacks that reports no pool, and shows no text of others as it is", () => {

@@ -44,6 +44,43 @@ describe("effect-gpu-pool view", () => {
     assert.isAbove(page.length, readFileSync(join(home, "alone.html"), "utf8").length)
   })
 
+  it.concurrent("writes its own pages anew, and never over another file unasked", async () => {
+    const recording = file("again.jsonl", short)
+    const mine = join(home, "again.html")
+    writeFileSync(mine, "<p>my notes</p>")
+    const first = await run(["view", recording])
+    deepStrictEqual([first.code, first.stdout.trim()], [0, join(home, "again-2.html")])
+    assert.include(first.stderr, "again.html is a file of yours: --overwrite would replace it.")
+    const before = readFileSync(join(home, "again-2.html"), "utf8")
+    writeFileSync(recording, long)
+    const second = await run(["view", recording])
+    strictEqual(second.stdout.trim(), join(home, "again-2.html"))
+    assert.isAbove(readFileSync(join(home, "again-2.html"), "utf8").length, before.length)
+    const named = await run(["view", recording, "--output", mine])
+    deepStrictEqual([named.code, named.stdout], [1, ""])
+    assert.include(named.stderr, "again.html exists, and this command did not write it.")
+    strictEqual(readFileSync(mine, "utf8"), "<p>my notes</p>")
+    const replaced = await run(["view", recording, "--overwrite"])
+    deepStrictEqual([replaced.code, replaced.stderr, replaced.stdout.trim()], [0, "", mine])
+    assert.match(readFileSync(mine, "utf8"), /^<!doctype html>/i)
+  })
+
+  it.concurrent("never writes over its input, whatever it is told", async () => {
+    const recording = file("kept.html", short)
+    for (const args of [[recording], [recording, "--overwrite"], [recording, "-o", "kept.html", "--overwrite"]]) {
+      const { code, stderr } = await run(["view", ...args])
+      strictEqual(code, 1)
+      assert.include(stderr, "kept.html is the recording itself.")
+    }
+    strictEqual(readFileSync(recording, "utf8"), short)
+  })
+
+  it.concurrent("writes to standard output", async () => {
+    const { code, stderr, stdout } = await runAlone(["view", file("out.jsonl", short), "-o", "-"])
+    deepStrictEqual([code, stderr], [0, ""])
+    assert.match(stdout, /^<!doctype html>[^]*<\/html>\n$/)
+  })
+
   it.concurrent("reads standard input, and running programs", async () => {
     const piped = await run(["view", "-", "-o", join(home, "piped.html")], short)
     strictEqual(piped.code, 0, piped.stderr)
@@ -149,6 +186,7 @@ describe("effect-gpu-pool view --serve", () => {
       ["r.jsonl", "--refresh", "5", "--port", "0"],
       "--port, --refresh: this is for a page that is served. Add --serve, or leave it out."
     ],
+    [["r.jsonl", "--serve", "--overwrite"], "--overwrite: --serve writes no file. Leave one of them out."],
     [["r.jsonl", "--serve", "-o", "x"], "--output: --serve writes no file. Leave one of them out."],
     [["-", "--serve"], "Standard input can be read once, and --serve reads again. Give it a file or an address."]
   ])("refuses %j", async (args, message) => {

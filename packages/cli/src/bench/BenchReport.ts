@@ -43,11 +43,16 @@ export const text = ({ figures, name, selector, type, why }: MeasuredDevice, sty
 
 type Row = readonly [what: string, figure: string]
 
+/** Which of both takes longer, as far as two digits tell. */
+const comparison = (ratio: number, style: Style): string => {
+  const times = Format.twoDigits(Math.max(ratio, 1 / ratio))
+  if (times === "1.0") return style.strong("as long with it as without")
+  return `${style.strong(`${times} times`)} as long ${ratio > 1 ? "without" : "with"} the pool`
+}
+
 const allocationRow = (style: Style) => ({ bytes, filled, pooled, ratio, unpooled }: Allocation): Row => [
   `${Format.bytes(bytes)}, ${filled ? "allocated, filled and released" : "allocated and released"}`,
-  `${Format.duration(pooled)} with the pool, ${Format.duration(unpooled)} without: ${
-    style.strong(`${ratio.toPrecision(2)} times`)
-  } as long`
+  `${Format.duration(pooled)} with the pool, ${Format.duration(unpooled)} without: ${comparison(ratio, style)}`
 ]
 
 const ways: Record<Transfer["direction"], string> = {

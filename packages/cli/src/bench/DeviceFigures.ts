@@ -20,9 +20,9 @@ export interface Compared {
   readonly ratio: number
 }
 
-/** Rounds are long enough for the clock, and many enough that a disturbed one does not matter. */
-const roundNanos = 20e6
-const rounds = 9
+/** Turns are long enough for the clock, short beside the busy phases of a machine, and an even number, so that each way is first in half of them. */
+const turnNanos = 4e6
+const rounds = 40
 const mostCalls = 100_000
 
 export const median = (values: ReadonlyArray<number>): number => {
@@ -40,16 +40,19 @@ const timed = <E, R>(call: Effect.Effect<unknown, E, R>, wait: Effect.Effect<unk
     return Number((yield* Clock.currentTimeNanos) - from) / calls
   })
 
-/** How many calls make a round, found by doubling rounds, which also warm everything up. */
+/** How many calls make a turn, found by doubling turns, which also warm everything up. */
 const callsFor = <E, R>(call: Effect.Effect<unknown, E, R>, wait: Effect.Effect<unknown, E, R>) =>
   Effect.gen(function*() {
     for (let calls = 1;; calls *= 2) {
       const nanos = yield* timed(call, wait, calls)
-      if (calls >= mostCalls || nanos * calls >= roundNanos) return calls
+      if (calls >= mostCalls || nanos * calls >= turnNanos) return calls
     }
   })
 
-/** Measures two ways to do one thing in alternating rounds, so that a busy phase of the machine affects both. */
+/**
+ * Measures two ways to do one thing turn by turn, so that a busy phase of the machine affects both. The way that is first in one round
+ * is second in the next, since a turn may leave work to the one after it.
+ */
 export const compare = <E, R>(
   one: Effect.Effect<unknown, E, R>,
   other: Effect.Effect<unknown, E, R>,
@@ -57,12 +60,18 @@ export const compare = <E, R>(
 ): Effect.Effect<Compared, E, R> =>
   Effect.gen(function*() {
     const [callsOfOne, callsOfOther] = [yield* callsFor(one, wait), yield* callsFor(other, wait)]
-    const round = Effect.all([timed(one, wait, callsOfOne), timed(other, wait, callsOfOther)])
-    const measured = yield* Effect.replicateEffect(round, rounds)
+    const turnOfOne = timed(one, wait, callsOfOne)
+    const turnOfOther = timed(other, wait, callsOfOther)
+    const inOrder = Effect.all({ one: turnOfOne, other: turnOfOther })
+    const reversed = Effect.all({ other: turnOfOther, one: turnOfOne })
+    const measured = yield* Effect.forEach(
+      Array.from({ length: rounds }, (_, round) => round),
+      (round) => round % 2 === 0 ? inOrder : reversed
+    )
     return {
-      one: median(measured.map(([one]) => one)),
-      other: median(measured.map(([, other]) => other)),
-      ratio: median(measured.map(([one, other]) => other / one))
+      one: median(measured.map(({ one }) => one)),
+      other: median(measured.map(({ other }) => other)),
+      ratio: median(measured.map(({ one, other }) => other / one))
     }
   })
 

@@ -4,7 +4,8 @@
  *
  * @internal
  */
-import type { Recording } from "@effect-gpu-pool/observability/Recording"
+import type { PoolEvent } from "@effect-gpu-pool/observability"
+import { events as eventsOf, type Recording } from "@effect-gpu-pool/observability/Recording"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "@effect-gpu-pool/observability/Replay"
 import * as Struct from "effect/Struct"
 import * as Format from "../Format.ts"
@@ -23,6 +24,9 @@ export interface Limits {
   readonly withoutWaiting: SmallestLimit | null
 }
 
+/** The request in whose failure a recording ends. */
+export interface LastFailure extends Pick<FailedRequest, "callSite" | "label" | "pool" | "request" | "size"> {}
+
 export interface Report {
   readonly version: 1
   readonly input: string
@@ -37,6 +41,8 @@ export interface Report {
   readonly failed: ReadonlyArray<FailedRequest>
   /** The result of `--bisect`; null without it. */
   readonly limits: Limits | null
+  /** The request in whose failure the recording ends: no request got memory after it. Null where it ends otherwise. */
+  readonly endsIn: LastFailure | null
 }
 
 /** The input of a report. */
@@ -51,18 +57,31 @@ const countsOf = (report: ReplayReport): Counts => ({
   failed: report.failed.length
 })
 
-export const make = (
-  { changed, input, limits, recorded, recording: { dropped, length }, replayed }: Replayed
-): Report => ({
+type Failed = PoolEvent.RanOut | PoolEvent.GaveUp
+
+const isFailed = (event: PoolEvent.PoolEvent): event is Failed =>
+  event._tag === "RanOut" || (event._tag === "GaveUp" && event.why === "limitExceeded")
+
+const lastFailure = (recording: Recording): LastFailure | null => {
+  let last: Failed | undefined
+  for (const event of eventsOf(recording)) {
+    if (isFailed(event)) last = event
+    else if (event._tag === "Leased") last = undefined
+  }
+  return last === undefined ? null : Struct.pick(last, ["request", "size", "label", "callSite", "pool"])
+}
+
+export const make = ({ changed, input, limits, recorded, recording, replayed }: Replayed): Report => ({
   version: 1,
   input,
-  events: length,
-  dropped,
+  events: recording.length,
+  dropped: recording.dropped,
   changed,
   recorded: recorded === undefined ? null : countsOf(recorded),
   replayed: countsOf(replayed),
   failed: replayed.failed,
-  limits
+  limits,
+  endsIn: lastFailure(recording)
 })
 
 const percent = (part: number): string => `${(100 * part).toFixed(1)} %`
@@ -97,7 +116,7 @@ const limitRows = (limits: Limits | null): Array<Array<string>> =>
   ]
 
 export const text = (
-  { changed, dropped, events, input, limits, recorded, replayed }: Report,
+  { changed, dropped, endsIn, events, input, limits, recorded, replayed }: Report,
   width: number
 ): string => {
   const options = Object.entries(changed).map(([name, value]) => `${name} ${value}`)
@@ -106,22 +125,37 @@ export const text = (
   const columns = [{ head: "" }, ...heads.map((head) => ({ head, isRight: true, wraps: true }))]
   const shown = [...rows.map(([name, shown]) => [name, ...counts.map(shown)]), ...limitRows(limits)]
   const lost = dropped === 0 ? "" : `, after ${Format.count(dropped)} that the recorder no longer had`
-  return `${line(input)}: ${Format.count(events)} events${lost}\n${table(columns, shown, width)}${
-    difference(counts[0]!)
-  }`
+  const notes = [difference(counts[0]!, events), ...limits === null || endsIn === null ? [] : [noEnd(endsIn)]]
+  return [
+    `${line(input)}: ${Format.count(events)} events${lost}`,
+    table(columns, shown, width),
+    ...notes.filter((note) => note !== "")
+  ].join("\n")
 }
 
 /** Says if the replay under the recorded policy differs from its recording: docs/observability.md says when. */
-const difference = ({ differsAt }: Counts): string =>
-  differsAt === undefined ? "" : `\nAs recorded but for what follows its first ${Format.count(differsAt)} events.`
+export const difference = ({ differsAt }: Pick<Counts, "differsAt">, events: number): string => {
+  if (differsAt === undefined) return ""
+  return differsAt === 0
+    ? "The replay differs from the recording from the first event on."
+    : `As recorded up to event ${Format.count(differsAt)} of ${Format.count(events)}; the replay differs from there on.`
+}
+
+const requestText = ({ callSite, label, pool, size }: LastFailure): string =>
+  `${Format.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${line(pool)}${
+    callSite === undefined ? "" : `, at ${line(callSite)}`
+  }`
+
+/** Says that a limit is enough for what was recorded alone. */
+const noEnd = (failure: LastFailure): string =>
+  `The recording ends in the failure of request ${failure.request} (${
+    requestText(failure)
+  }): no request got memory after it. ` +
+  "What the program does once that request is served is not recorded, so it may need more than these limits."
 
 /** The first request that failed, and how many more did. */
 export const firstFailure = ([first, ...others]: ReadonlyArray<FailedRequest>): string | undefined => {
   if (first === undefined) return undefined
-  const { callSite, label, pool, request, size, why } = first
-  const place = callSite === undefined ? "" : `, at ${line(callSite)}`
   const more = others.length === 0 ? "" : ` ${Format.count(others.length)} more failed.`
-  return `Request ${request} failed: ${Format.bytes(size)}${label === undefined ? "" : ` "${line(label)}"`} of ${
-    line(pool)
-  }${place}: ${line(why)}.${more}`
+  return `Request ${first.request} failed: ${requestText(first)}: ${line(first.why)}.${more}`
 }

@@ -7,6 +7,7 @@
 import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
 import { json as asJson, line, list } from "../Printable.ts"
+import { columnsOf, withoutEnd, withoutMiddle } from "../ShortName.ts"
 import { table } from "../Table.ts"
 import { type Answer, hitRate, type Watched, type WatchedMemory } from "./Watched.ts"
 
@@ -66,14 +67,24 @@ export const poolless = (answers: ReadonlyArray<Answer>): string =>
       list(answers.map(({ program }) => String(program)), ", ", 8)
     } report no pool: each needs PoolMetrics.layer(), or has opened none.`
 
-type Cell = (memory: WatchedMemory, style: Style) => string
+/** The most columns that names may take. */
+interface NameRoom {
+  readonly memory: number
+  readonly device: number
+}
+
+type Cell = (memory: WatchedMemory, style: Style, room: NameRoom) => string
 
 const marked = (count: number, mark: (text: string) => string): string => count > 0 ? mark(Format.count(count)) : "0"
 
 const columns: { readonly [head: string]: Cell } = {
   program: ({ program }) => String(program),
-  memory: ({ memory, number }) => line(`${memory ?? "(no label)"}${number === 1 ? "" : ` ${number}`}`),
-  device: ({ device }) => line(device, 40),
+  // the number tells equal labels apart, so it is never cut
+  memory: ({ memory, number }, _, room) => {
+    const suffix = number === 1 ? "" : ` ${number}`
+    return `${withoutMiddle(line(memory ?? "(no label)"), room.memory - suffix.length)}${suffix}`
+  },
+  device: ({ device }, _, room) => withoutEnd(line(device), room.device),
   active: ({ counts }) => Format.bytes(counts.activeBytes ?? 0),
   held: ({ counts }) => Format.bytes(counts.heldBytes ?? 0),
   limit: ({ counts }) => counts.limitBytes === undefined ? "" : Format.bytes(counts.limitBytes),
@@ -89,6 +100,17 @@ const columns: { readonly [head: string]: Cell } = {
 /** The columns that a narrow terminal leaves out, the first ones first: a wrapped row cannot be read. */
 const dispensable = ["device", "limit", "leases/s", "held", "program"]
 
+/** Names are cut to these widths before a column is left out. */
+const least: NameRoom = { memory: 20, device: 20 }
+
+const narrowest = 8
+
+/** The most that names get where there is room. */
+const most: NameRoom = { memory: 60, device: 40 }
+
+const needOf = (name: keyof NameRoom, memories: ReadonlyArray<WatchedMemory>, style: Style): number =>
+  Math.max(least[name], ...memories.map((memory) => columnsOf(columns[name]!(memory, style, most))))
+
 const fitting = (
   memories: ReadonlyArray<WatchedMemory>,
   style: Style,
@@ -96,13 +118,22 @@ const fitting = (
   [first, ...others] = dispensable,
   heads = Object.keys(columns)
 ): string => {
-  const shown = table(
-    heads.map((head) => ({ head, isRight: !onTheLeft.includes(head) })),
-    memories.map((memory) => heads.map((head) => columns[head]!(memory, style))),
-    width
-  )
-  return shown.indexOf("\n") <= width || first === undefined
-    ? shown
+  const drawn = (room: NameRoom): string =>
+    table(
+      heads.map((head) => ({ head, isRight: !onTheLeft.includes(head) })),
+      memories.map((memory) => heads.map((head) => columns[head]!(memory, style, room))),
+      width
+    )
+  const whole = drawn(most)
+  const missing = whole.indexOf("\n") - width
+  if (missing <= 0) return whole
+  const needs = { memory: needOf("memory", memories, style), device: needOf("device", memories, style) }
+  const ofDevice = heads.includes("device") ? Math.min(missing, needs.device - least.device) : 0
+  const ofMemory = missing - ofDevice
+  // where no column is left to leave out, labels get even narrower
+  const leastMemory = first === undefined ? narrowest : least.memory
+  return ofMemory <= needs.memory - leastMemory || first === undefined
+    ? drawn({ device: needs.device - ofDevice, memory: Math.max(leastMemory, needs.memory - ofMemory) })
     : fitting(memories, style, width, others, heads.filter((head) => head !== first))
 }
 

@@ -11,7 +11,6 @@ import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as HttpBody from "effect/http/HttpBody"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
@@ -20,8 +19,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
 import { failing, forUser } from "../Ending.ts"
 import { serve } from "../LocalServer.ts"
+import * as OutputFile from "../OutputFile.ts"
 import { line } from "../Printable.ts"
 import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.ts"
 
@@ -31,11 +32,7 @@ const parameters = {
     Argument.optional,
     Argument.withDescription("Another recording, drawn over the first one")
   ),
-  output: Flag.String("output").pipe(
-    Flag.withAlias("o"),
-    Flag.optional,
-    Flag.withDescription("The file to write; without it the recording's name with .html, in this folder")
-  ),
+  ...OutputFile.outputFlags,
   title: Flag.String("title").pipe(Flag.optional, Flag.withDescription("The heading of the page")),
   serve: Flag.Boolean("serve").pipe(
     Flag.withDefault(false),
@@ -81,19 +78,16 @@ const page = Effect.fn("view.page")(function*(
 const cannot = (what: string, nextStep: string) => (cause: unknown): CliError.UserError =>
   failing(`${what}: ${line(reasonOf(cause))}. ${nextStep}`, cause)
 
-const toFile = Effect.fn("view.toFile")(function*(looked: Looked, output: Option.Option<string>) {
-  const { basename, resolve } = yield* Path.Path
-  const name = looked.recording === "-" ? "" : basename(looked.recording).replace(/\.[a-z]+$/i, "")
-  const file = Option.getOrElse(output, () => `${name === "" ? "recording" : name}.html`)
+/** A page that the command wrote says so in its head. */
+const isPage = (head: string): boolean => head.includes(`<meta name="generator" content="effect-gpu-pool">`)
+
+const toFile = Effect.fn("view.toFile")(function*(looked: Looked, options: OutputOptions) {
+  const name = yield* OutputFile.nameOf(looked.recording)
   const inputs = [looked.recording, ...Option.toArray(looked.other)]
-  if (inputs.some((input) => input !== "-" && resolve(input) === resolve(file))) {
-    return yield* failing(`${line(file)} is the recording itself. Name another file with --output.`)
-  }
+  const file = { ...options, name, ending: ".html", inputs, isOwn: isPage }
+  // Made before the file is opened: a page of before stays where this one fails.
   const html = yield* page(looked, {})
-  yield* FileSystem.FileSystem.use((files) => files.writeFileString(file, html)).pipe(
-    Effect.mapError(cannot(`${line(file)} cannot be written`, "Name another file with --output."))
-  )
-  yield* Console.log(resolve(file))
+  yield* OutputFile.write(file, Stream.make(html))
 })
 
 /** The page, made anew for each request, or why it cannot be made now. */
@@ -148,18 +142,24 @@ const misplaced = (flags: { readonly [name: string]: Option.Option<unknown> }, w
   return given.length === 0 ? undefined : `--${given.join(", --")}: ${why}`
 }
 
-const view = Effect.fnUntraced(function*({ output, port, refresh, serve, ...looked }: Looked & {
-  readonly output: Option.Option<string>
-  readonly port: Option.Option<number>
-  readonly refresh: Option.Option<number>
-  readonly serve: boolean
-}) {
-  const mistake = serve
-    ? misplaced({ output }, "--serve writes no file. Leave one of them out.")
-    : misplaced({ port, refresh }, "this is for a page that is served. Add --serve, or leave it out.")
-  if (mistake !== undefined) return yield* failing(mistake)
-  yield* serve ? toBrowsers(looked, Option.getOrElse(port, () => 0), refresh) : toFile(looked, output)
-})
+type OutputOptions = Pick<OutputFile.OutputFile, "output" | "overwrite">
+
+const view = Effect.fnUntraced(
+  function*({ output, overwrite, port, refresh, serve, ...looked }: Looked & OutputOptions & {
+    readonly port: Option.Option<number>
+    readonly refresh: Option.Option<number>
+    readonly serve: boolean
+  }) {
+    const mistake = serve
+      ? misplaced(
+        { output, overwrite: overwrite ? Option.some(overwrite) : Option.none() },
+        "--serve writes no file. Leave one of them out."
+      )
+      : misplaced({ port, refresh }, "this is for a page that is served. Add --serve, or leave it out.")
+    if (mistake !== undefined) return yield* failing(mistake)
+    yield* serve ? toBrowsers(looked, Option.getOrElse(port, () => 0), refresh) : toFile(looked, { output, overwrite })
+  }
+)
 
 export const viewCommand = Command.make(
   "view",

@@ -1,5 +1,5 @@
 /**
- * Reads the lines of CuPy's `DebugPrintHook`, and those of `MemoryHook.debugPrint`.
+ * Reads and writes the lines of CuPy's `DebugPrintHook`, and reads those of `MemoryHook.debugPrint`.
  *
  * @see cupy.cuda.memory_hooks.DebugPrintHook, https://github.com/cupy/cupy
  * @since 0.1.0
@@ -10,11 +10,14 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import { problemIn } from "../Checked.ts"
-import type { Recording } from "../recording/Recording.ts"
+import { BlockLedger, type LedgerBlock, type LedgerLease } from "../recording/BlockLedger.ts"
+import { events as eventsOf, type Recording } from "../recording/Recording.ts"
+import { Texts } from "../recording/Texts.ts"
 import { Addresses } from "./Addresses.ts"
 import { type Action, AllocatorLog } from "./AllocatorLog.ts"
 import { defaultPool, recordingOf } from "./LogRecorder.ts"
 import { type LineReader, parsedJson, readLines, shown } from "./TextInput.ts"
+import { jsonOf, TextBuffer, textOf } from "./TextOutput.ts"
 
 const operation = "CupyLog.fromText"
 
@@ -135,3 +138,93 @@ class Reader implements LineReader<Effect.Effect<Recording>> {
 export const fromText = <E = never, R = never>(
   text: string | Stream.Stream<string, E, R>
 ): Effect.Effect<Recording, E | GpuError, R> => Effect.flatten(readLines(text, () => new Reader()))
+
+/** A line, in the order of CuPy's members. */
+interface WrittenLine {
+  readonly hook: typeof Line.Type["hook"]
+  readonly device_id: number
+  readonly size?: number
+  readonly mem_size: number
+  readonly mem_ptr: number
+  readonly pmem_id?: string
+}
+
+class Writer {
+  readonly #recording: Recording
+  readonly #devices = new Texts([])
+  readonly #deviceOf = new Map<number, string>()
+  readonly #addresses = new Addresses("CupyLog.toText")
+  readonly #text = new TextBuffer()
+
+  constructor(recording: Recording) {
+    this.#recording = recording
+    for (const { device, number } of recording.memories) this.#deviceOf.set(number, device)
+  }
+
+  *all(): Generator<string> {
+    // The lines of what existed before the first event come first.
+    const ledger = new BlockLedger(this.#recording, {
+      begins: (block) => this.#block(block),
+      leased: (lease) => this.#lease("malloc", lease),
+      released: (lease) => this.#lease("free", lease),
+      ends: (block) => this.#addresses.end(block)
+    })
+    for (const event of eventsOf(this.#recording)) {
+      if (!this.#deviceOf.has(event.memoryNumber)) this.#deviceOf.set(event.memoryNumber, event.device)
+      ledger.take(event)
+      yield this.#text.take()
+    }
+    yield this.#text.take()
+  }
+
+  #write(line: WrittenLine): void {
+    this.#text.add(`${jsonOf(line)}\n`)
+  }
+
+  /** CuPy numbers devices. */
+  #device(memory: number): number {
+    return this.#devices.placeOf(this.#deviceOf.get(memory) ?? "")
+  }
+
+  #block(block: LedgerBlock): void {
+    const { capacity, memory } = block
+    const mem_ptr = this.#addresses.of(block)
+    this.#write({ hook: "alloc", device_id: this.#device(memory), mem_size: capacity, mem_ptr })
+  }
+
+  #lease(hook: "malloc" | "free", lease: LedgerLease): void {
+    const place = { mem_size: lease.bytes, mem_ptr: this.#addresses.of(lease) + lease.offset }
+    const pmem_id = `0x${(lease.lease + 1).toString(16)}`
+    const size = hook === "malloc" ? { size: lease.size } : {}
+    this.#write({ hook, device_id: this.#device(lease.memory), ...size, ...place, pmem_id })
+  }
+}
+
+/**
+ * A recording as the lines that CuPy's `DebugPrintHook` prints, in pieces: `alloc` for each block that the driver made, `malloc` for each
+ * lease and `free` for its end. Devices are numbered from 0 on in the order in which the recording has them; an address identifies the
+ * block, or the part of one, and `pmem_id` the lease. What existed before the first event has the first lines. Times, labels, call sites,
+ * waits, failures, and frees of blocks are lost, as CuPy has no lines for them.
+ *
+ * The stream fails with InvalidRequest where the blocks have more bytes than there are addresses (8 PiB).
+ *
+ * **Example** (Written and read again)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ * import { CupyLog, Recording } from "@effect-gpu-pool/observability"
+ *
+ * Effect.gen(function*() {
+ *   yield* BufferPool.use(60, () => Effect.void)
+ *   const recording = yield* CupyLog.fromText(CupyLog.toText(yield* Recording.snapshot))
+ *   return Array.from(Recording.events(recording), ({ _tag }) => _tag)
+ * }).pipe(Effect.provide(Recording.layer())) // => ["Leased", "Released"]
+ * ```
+ *
+ * @see cupy.cuda.memory_hooks.DebugPrintHook
+ * @category exports
+ * @since 0.1.0
+ */
+export const toText = (recording: Recording): Stream.Stream<string, GpuError> =>
+  Addresses.checked(textOf(() => new Writer(recording).all()))

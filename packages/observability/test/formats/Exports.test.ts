@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import * as fc from "fast-check"
 import { isFailure } from "../../src/events/Failure.ts"
 import * as ChromeTrace from "../../src/formats/ChromeTrace.ts"
+import * as CupyLog from "../../src/formats/CupyLog.ts"
 import * as RmmLog from "../../src/formats/RmmLog.ts"
 import * as TorchSnapshot from "../../src/formats/TorchSnapshot.ts"
 import * as Recording from "../../src/recording/Recording.ts"
@@ -123,6 +124,66 @@ describe("RmmLog.toText", () => {
       const once = yield* textOf(RmmLog.toText(recording))
       const twice = yield* textOf(RmmLog.toText(yield* RmmLog.fromText(once)))
       assert.strictEqual(withoutThreads(twice), withoutThreads(once))
+    }))
+})
+
+/**
+ * What lines of CuPy keep of a recording: on which device each lease is, whether it is a hit, its bytes, and its end. Lines do not say for
+ * whom a block was made, so the first lease of each block is a miss.
+ */
+const cupyRowsOf = (
+  recording: Recording.Recording,
+  numberOf: (device: string) => number
+): ReadonlyArray<string> => {
+  const rows: Array<string> = []
+  const unused = new Set<string>()
+  const make = (device: string, key: string): void => {
+    numberOf(device)
+    unused.add(key)
+  }
+  const add = (what: "malloc" | "free", device: string, key: string, size: number, capacity: number): void => {
+    const kind = what === "free" ? "" : unused.delete(key) ? ": miss" : ": hit"
+    rows.push(`${what} ${size} of ${capacity} on ${numberOf(device)}${kind}`)
+  }
+  for (const { block, capacity, lease, memory } of recording.blocks) {
+    const { device } = recording.memories.find(({ number }) => number === memory)!
+    make(device, `${memory} ${block}`)
+    if (lease !== undefined) add("malloc", device, `${memory} ${block}`, lease.size, capacity)
+  }
+  for (const event of Recording.events(recording)) {
+    if (!("block" in event)) continue
+    const { block, capacity, device, memoryNumber } = event
+    const key = `${memoryNumber} ${block}`
+    if (event._tag === "Kept" || (event._tag === "Leased" && event.from === "driver")) make(device, key)
+    if (event._tag === "Leased" || event._tag === "Released") {
+      add(event._tag === "Leased" ? "malloc" : "free", device, key, event.size, capacity)
+    }
+  }
+  return rows
+}
+
+describe("CupyLog.toText", () => {
+  law("keeps leases, their ends, sizes, blocks, hits and devices, in order", ({ recording }) =>
+    Effect.gen(function*() {
+      const imported = yield* CupyLog.fromText(CupyLog.toText(recording))
+      const devices: Array<string> = []
+      const numberOf = (device: string): number =>
+        devices.includes(device) ? devices.indexOf(device) : devices.push(device) - 1
+      assert.deepStrictEqual(
+        cupyRowsOf(imported, (device) => Number(device.replace("CUDA device ", ""))),
+        cupyRowsOf(recording, numberOf)
+      )
+    }))
+
+  law("writes lines with the members of CuPy's, in their order", ({ recording }) =>
+    Effect.gen(function*() {
+      const lines = (yield* textOf(CupyLog.toText(recording))).trimEnd().split("\n").filter((line) => line !== "")
+      for (const line of lines) {
+        assert.match(
+          line,
+          /^\{"hook":("alloc","device_id":\d,"mem_size":\d+,"mem_ptr":\d+|"malloc","device_id":\d,"size":\d+,"mem_size":\d+,"mem_ptr":\d+,"pmem_id":"0x[0-9a-f]+"|"free","device_id":\d,"mem_size":\d+,"mem_ptr":\d+,"pmem_id":"0x[0-9a-f]+")\}$/
+        )
+      }
     }))
 })
 

@@ -262,6 +262,16 @@ describe("exports of a pool that splits slabs", () => {
         rows.map(([, , action, pointer, size]) => [action, Number(pointer) - Number(first![3]), size]),
         [["allocate", 0, "100"], ["allocate", 112, "50"], ["allocate", 176, "20"], ["free", 112, "50"]]
       )
+      const lines = textOf(CupyLog.toText(recording)).trim().split("\n").map((line) => JSON.parse(line))
+      deepStrictEqual(
+        lines.map(({ hook, mem_ptr, mem_size, size }) => [hook, mem_ptr - lines[0].mem_ptr, mem_size, size]),
+        [["alloc", 0, 256, undefined], ["malloc", 0, 112, 100], ["malloc", 112, 64, 50], ["malloc", 176, 32, 20], [
+          "free",
+          112,
+          64,
+          undefined
+        ]]
+      )
     }))
 
   it.effect("have one segment for a slab, with its parts and what is free between them", () =>
