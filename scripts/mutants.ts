@@ -51,8 +51,19 @@ const mutants: ReadonlyArray<Mutant> = [
       `if (before?.state !== "held" || after !== undefined) return chunk`
     ],
     [
-      "chunk.begin + units * this.unit, chunk.units - units",
-      "chunk.begin + units * this.unit, chunk.units - units - 1"
+      "chunk.units - units, chunk.capacity - bytes",
+      "chunk.units - units - 1, chunk.capacity - bytes - this.unit"
+    ]
+  ]),
+  ...mutantsOf("src/domain/pool/machine/Request.ts", ["test/services/Pool.reserve.law.test.ts"], [
+    // A lease of a reservation in a slab that others share.
+    ["return this.partSize < Infinity && this.from !== undefined", "return false"]
+  ]),
+  ...mutantsOf("src/services/buffers/SlabSource.ts", ["test/services/Pool.reserve.law.test.ts"], [
+    // Requests that count in whole units.
+    [
+      "{ ...options, sizePolicy: slabs.sizePolicy }",
+      "{ ...options, sizePolicy: slabs.sizePolicy, limits: { ...options.limits, granularity: slabs.unit } }"
     ]
   ]),
   ...mutantsOf("src/domain/pool/arena/SlabCore.ts", ["test/domain/ArenaCore.test.ts"], [

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { ArenaCore, type ArenaCoreOptions } from "../../src/domain/pool/arena/ArenaCore.ts"
-import { ArenaWorld, type Memory } from "../support/arenaModel.ts"
+import { ArenaWorld, type Memory, type Way } from "../support/arenaModel.ts"
 import { runs } from "../support/explore.ts"
 
 const unit = 16
@@ -21,17 +21,16 @@ const anyRequest = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 600, max: 6000 }) }
 )
 
+const anyWay = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Way>("shared") },
+  { weight: 1, arbitrary: fc.constantFrom<Way>("alone", "tight") }
+)
+
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 12,
-    arbitrary: fc.tuple(anyFamily, anyRequest).map(([family, request]): Step => (world) =>
-      world.lease(family, request, true)
-    )
-  },
-  {
-    weight: 2,
-    arbitrary: fc.tuple(anyFamily, anyRequest).map(([family, request]): Step => (world) =>
-      world.lease(family, request, false)
+    weight: 14,
+    arbitrary: fc.tuple(anyFamily, anyRequest, anyWay).map(([family, request, way]): Step => (world) =>
+      world.lease(family, request, way)
     )
   },
   {

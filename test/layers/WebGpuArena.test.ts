@@ -386,6 +386,16 @@ describeWith(["webgpu"], "leases in one GPUBuffer", () => {
       deepStrictEqual(new Uint8Array(mapped.data), new Uint8Array(64).fill(7))
     })))
 
+  it.live("are not staging memory, whose held blocks a request borrows only within its budget", () =>
+    onArena(Effect.gen(function*() {
+      yield* Effect.scoped(BufferPool.allocate(1536, { usage: BufferUsage.download }))
+      const budget = yield* BufferPool.budget(1100)
+      const lease = yield* budget.allocate(800, { usage: BufferUsage.download })
+      strictEqual(lease.capacity, 1024)
+      const rest = yield* budget.allocate(76, { usage: BufferUsage.download })
+      strictEqual(rest.capacity, 76)
+    })))
+
   it.live("give the scratch memory back when nothing uses it, and under memory pressure", () =>
     onArena(Effect.gen(function*() {
       const [x, y] = [yield* upload(numbers(10)), yield* upload(numbers(10))]

@@ -1,6 +1,6 @@
 /** Pools that split slabs, in cases by name. */
 import { assert, describe, it } from "@effect/vitest"
-import { strictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -16,6 +16,12 @@ const arenaOf = (options: BufferPool.BufferPoolOptions, slabBytes = 4096) =>
   layer({ pool: { strategy: PoolStrategy.arena({ slabBytes, growth: 0, unitBytes: 16 }), ...options } })
 
 const allocations = Effect.map(BufferPool.stats, ({ driverAllocations }) => driverAllocations)
+
+const capacities = (sizes: ReadonlyArray<number>) =>
+  Effect.scoped(Effect.map(
+    Effect.forEach(sizes, (size) => BufferPool.allocate(size)),
+    (leases) => leases.map(({ capacity }) => capacity)
+  ))
 
 describe("a pool that splits slabs", () => {
   it.effect("serves a request from a chunk beside a lease while the rest of the limit is reserved", () =>
@@ -61,6 +67,45 @@ describe("a pool that splits slabs", () => {
       yield* TestClock.adjust("10 seconds")
       strictEqual((yield* Effect.flip(Fiber.join(elder))).reason._tag, "OutOfMemory")
     }).pipe(Effect.scoped, Effect.provide(arenaOf({ maxBytes: 4096, onExhausted: "wait", maxBypasses: 0 }))))
+
+  it.effect("leases all of a limit of 1000 bytes, which is no multiple of its unit", () =>
+    Effect.gen(function*() {
+      deepStrictEqual(yield* capacities([1000]), [1000])
+      deepStrictEqual(yield* BufferPool.reserve(capacities([500, 500]), 1000), [500, 500])
+      deepStrictEqual(yield* BufferPool.reserve(capacities([999, 1]), 1000), [999, 1])
+      deepStrictEqual(yield* BufferPool.useAll([250, 250, 250, 250], (leases) => Effect.succeed(leases.length)), 4)
+      // Without a reservation, leases have whole units while there is room for these.
+      yield* BufferPool.freeHeld
+      deepStrictEqual(yield* capacities([200, 200, 200, 200]), [256, 256, 256, 200])
+      deepStrictEqual(yield* capacities([500, 400]), [512, 400])
+      const { peakManagedBytes, reservedBytes } = yield* BufferPool.stats
+      deepStrictEqual([peakManagedBytes, reservedBytes], [1000, 0])
+    }).pipe(Effect.provide(layer({ pool: { strategy: PoolStrategy.arena(), maxBytes: 1000 } }))))
+
+  it.effect("leases all of a budget that is no multiple of its unit, and never more", () =>
+    Effect.gen(function*() {
+      yield* BufferPool.allocate(16)
+      const budget = yield* BufferPool.budget(100)
+      const sizes = (...of: ReadonlyArray<number>) =>
+        Effect.scoped(Effect.map(
+          Effect.forEach(of, (size) => budget.allocate(size)),
+          (leases) => leases.map(({ capacity }) => capacity)
+        ))
+      deepStrictEqual(yield* sizes(100), [100])
+      deepStrictEqual(yield* sizes(50, 36), [64, 36])
+      const error = yield* Effect.flip(sizes(50, 37))
+      strictEqual(error.reason._tag, "OutOfMemory")
+      strictEqual((yield* budget.stats).peakManagedBytes, 100)
+    }).pipe(Effect.scoped, Effect.provide(arenaOf({ maxBytes: 8192 }))))
+
+  it.effect("uses the slab of a lease under a reservation again, for a part or for a request of its size", () =>
+    Effect.gen(function*() {
+      deepStrictEqual(yield* BufferPool.reserve(capacities([1000]), 1000), [1000])
+      deepStrictEqual(yield* capacities([500, 400]), [512, 400])
+      deepStrictEqual(yield* capacities([1000]), [1000])
+      deepStrictEqual(yield* BufferPool.reserve(capacities([1000]), 1000), [1000])
+      strictEqual(yield* allocations, 1)
+    }).pipe(Effect.provide(arenaOf({}, 512))))
 
   it.effect("remembers no uses of memory that have ended, however many leases several queues have had", () =>
     Effect.gen(function*() {

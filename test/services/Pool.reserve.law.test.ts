@@ -9,10 +9,17 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import * as fc from "fast-check"
+import { arena, type PoolStrategy } from "../../src/domain/pool/PoolStrategy.ts"
 import { runs } from "../support/explore.ts"
 import { isConsistent, outOfMemoryOf } from "../support/hostPool.ts"
 import { peak, reserving, type Step, steps } from "../support/reservedJobs.ts"
 import { type Kind, modelled, open } from "../support/sizedPools.ts"
+
+/** Pools of the kinds with a model, of blocks or of slabs of few units. No job asks for whole units. */
+const pools: ReadonlyArray<{ readonly name: string; readonly kind: Kind; readonly strategy?: PoolStrategy }> = [
+  ...modelled.map((kind) => ({ name: kind, kind })),
+  { name: "buffers in slabs", kind: "buffers", strategy: arena({ unitBytes: 16, slabBytes: 64 }) }
+]
 
 interface Program {
   readonly jobs: ReadonlyArray<ReadonlyArray<Step>>
@@ -35,12 +42,12 @@ const programs = (kind: Kind): fc.Arbitrary<Program> =>
 /** More turns than any of these programs can need. */
 const mostTurns = 2000
 
-const run = (kind: Kind, program: Program) =>
+const run = ({ kind, strategy }: (typeof pools)[number], program: Program) =>
   Effect.gen(function*() {
     const maxBytes = Math.max(1, ...program.jobs.map(peak)) + program.spare
     const { closeHost, closePool, driverObjects, pool } = yield* open(kind, {
       host: program.late ? { latency: "1 millis" } : {},
-      pool: { maxBytes, onExhausted: "wait", deadlockTimeout: "1 hour" }
+      pool: { maxBytes, onExhausted: "wait", deadlockTimeout: "1 hour", strategy }
     })
     const fibers = yield* Effect.forEach(program.jobs, (job) => Effect.forkDetach(reserving(job, pool)))
     for (
@@ -73,20 +80,20 @@ const run = (kind: Kind, program: Program) =>
   }).pipe(Effect.provide(TestClock.layer()))
 
 describe("jobs with reservations", () => {
-  it.each(modelled)(
-    "all end, and leave nothing behind, in a pool of %s",
-    (kind) =>
-      fc.assert(fc.asyncProperty(programs(kind), (program) => Effect.runPromise(run(kind, program))), {
+  it.each(pools)(
+    "all end, and leave nothing behind, in a pool of $name",
+    (pool) =>
+      fc.assert(fc.asyncProperty(programs(pool.kind), (program) => Effect.runPromise(run(pool, program))), {
         numRuns: runs(600)
       })
   )
 
   // The rest of its own reservation is not freed before the reservation ends.
-  it.effect.each(modelled)(
-    "are told when the driver has no memory and nobody else has any, in a pool of %s",
-    (kind) =>
+  it.effect.each(pools)(
+    "are told when the driver has no memory and nobody else has any, in a pool of $name",
+    ({ kind, strategy }) =>
       Effect.gen(function*() {
-        const { closeHost, closePool, faults, pool } = yield* open(kind, { pool: { onExhausted: "wait" } })
+        const { closeHost, closePool, faults, pool } = yield* open(kind, { pool: { onExhausted: "wait", strategy } })
         faults.failAllocations({ times: Infinity })
         const job = pool.reserve(100, (outer) => outer.reserve(50, (inner) => inner.use(10, () => Effect.void)))
         const { stepsTried } = yield* outOfMemoryOf(job)

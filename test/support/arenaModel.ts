@@ -36,6 +36,15 @@ const sorted = (all: ReadonlyArray<Memory>): ReadonlyArray<string> =>
 const sum = (all: Iterable<{ readonly bytes: number }>): number =>
   Array.from(all).reduce((total, { bytes }) => total + bytes, 0)
 
+/**
+ * What a request may get: a part beside other leases; a slab of its exact size, as under a reservation; or, where a limit leaves too
+ * little for its part, any slab that is no larger than the part.
+ */
+export type Way = "shared" | "alone" | "tight"
+
+/** The device makes slabs of multiples of so many bytes. */
+const granularity = 4
+
 export class ArenaWorld {
   readonly core: Core
   readonly unit: number
@@ -48,16 +57,14 @@ export class ArenaWorld {
     this.unit = unit
   }
 
-  exact(request: number): number {
-    return Math.ceil(request / this.unit) * this.unit
-  }
-
   /** As a pool: a hit, or a slab of the driver, or nothing where the limit has no room for one of the exact size. */
-  lease(family: string, request: number, shares: boolean): void {
+  lease(family: string, request: number, way: Way): void {
     const { core } = this
-    const exact = this.exact(request)
-    const wanted = shares ? this.exact(core.slabs.sizePolicy.blockSize(request)) : exact
-    const most = shares ? 2 * wanted : exact
+    const exact = Math.ceil(request / granularity) * granularity
+    const part = Math.ceil(request / this.unit) * this.unit
+    const shares = way === "shared"
+    const wanted = shares ? core.slabs.sizePolicy.blockSize(request) : exact
+    const most = shares ? 2 * wanted : way === "alone" ? exact : part
     // Above a lowered limit no request shares a slab.
     const fitted = shares && !core.isOverLimit ? this.#largestFree(family) : 0
     const before = core.fragmentedBytes
@@ -66,17 +73,20 @@ export class ArenaWorld {
       if (!shares) {
         assert.strictEqual(core.fragmentedBytes, before, "a lease that shares with none is alone in its slab")
       }
+      if (way === "alone") assert.strictEqual(hit.capacity, exact, "it counts what it asks for")
       return this.#leased(hit, request)
     }
     // From 32 units on a chunk of the request's own class may be overlooked.
-    const overlooked = exact < 32 * this.unit ? exact : exact * (1 + 1 / 32) + this.unit
-    assert.isBelow(fitted, overlooked, `a free chunk of ${fitted} bytes for ${exact}`)
+    const overlooked = part < 32 * this.unit ? part : part * (1 + 1 / 32) + this.unit
+    assert.isBelow(fitted, overlooked, `a free chunk of ${fitted} bytes for ${part}`)
     const bytes = [wanted, exact].find((size) => core.deficit(size) === 0)
     if (bytes === undefined || !core.addPending(bytes)) return
     for (const block of core.evictOutgrown(family, bytes, most)) this.freed(block)
     const slab = ++this.#made
     this.slabs.set(slab, { family, bytes, leases: new Set(), distrusted: false })
-    this.#leased(core.addActive(family, bytes, { slab, begin: 0, bytes }, request), request)
+    const lease = core.addActive(family, bytes, { slab, begin: 0, bytes }, request)
+    assert.strictEqual(lease.capacity, Math.min(bytes, part), "a part of a new slab, or all of it")
+    this.#leased(lease, request)
   }
 
   #leased(block: Block, request: number): void {
@@ -84,9 +94,11 @@ export class ArenaWorld {
     assert.strictEqual(block.state, "active")
     assert.strictEqual(block.request, request)
     assert.strictEqual(block.capacity, memory.bytes)
-    assert.strictEqual(memory.bytes, this.exact(request))
-    assert.strictEqual(memory.begin % this.unit, 0)
     const slab = this.slabs.get(memory.slab)!
+    const part = Math.ceil(request / this.unit) * this.unit
+    if (memory.bytes === slab.bytes) assert.isTrue(memory.bytes >= request && memory.bytes <= part)
+    else assert.strictEqual(memory.bytes, part)
+    assert.strictEqual(memory.begin % this.unit, 0)
     assert.isFalse(slab.distrusted, "no part of a distrusted slab is leased")
     assert.isAtMost(memory.begin + memory.bytes, slab.bytes)
     for (const other of slab.leases) {

@@ -139,12 +139,13 @@ const driverFailed: Failure = () =>
 /** A waiting request for one byte, in an exclusive section or in none. */
 export const waiter = (section: Reservation | undefined): WorldRequest =>
   new WorldRequest({
-    source: new Source({ clears: false, splits: false }, 0),
+    source: new Source({ clears: false }, 0),
     operation: "World.allocate",
     asks: undefined,
     size: 1,
     exactSize: 1,
     blockSize: 1,
+    partSize: Infinity,
     family: 0,
     label: undefined,
     callSite: undefined,
@@ -165,12 +166,10 @@ class Source implements RequestSource {
   readonly what = undefined
   closed = false
   readonly borrows = true
-  readonly splits: boolean
   readonly clears: boolean
   readonly family: number
 
-  constructor({ clears, splits }: Pick<WorldOptions, "clears" | "splits">, family: number) {
-    this.splits = splits
+  constructor({ clears }: Pick<WorldOptions, "clears">, family: number) {
     this.clears = clears
     this.family = family
   }
@@ -207,6 +206,8 @@ export class World implements PoolPort<Value> {
   /** Bytes that no eviction frees, after the last input. */
   #firm = 0
   #isLost = false
+  /** Whether a limit may have been below what was used or reserved. */
+  #wasLowered = false
   /**
    * Set after a deadlock: the job that was let through may get into another one, which this world does not search for.
    */
@@ -394,11 +395,12 @@ export class World implements PoolPort<Value> {
       })
       : undefined
     const bytes = isSection ? 0 : size
-    const unit = machine.core.slabs?.unit ?? 1
-    const exactSize = Math.ceil(bytes / unit) * unit
+    const isLease = !isReservation && !isSection
+    const { maxBytes, slabs } = machine.core
     // Powers of two, so that blocks are used again.
-    const policySize = machine.core.slabs?.sizePolicy.blockSize(exactSize) ?? 2 ** Math.ceil(Math.log2(size))
-    const blockSize = isReservation || isSection ? exactSize : Math.min(policySize, machine.core.maxBytes)
+    const policySize = slabs?.sizePolicy.blockSize(size) ?? 2 ** Math.ceil(Math.log2(size))
+    const blockSize = isLease && policySize <= maxBytes ? policySize : bytes
+    const partSize = isLease && slabs !== undefined ? Math.ceil(bytes / slabs.unit) * slabs.unit : Infinity
     const chain = isSection ? undefined : budget
     const accounts: ReadonlyArray<Account> = isSection
       ? [sectionsOf(machine)]
@@ -410,8 +412,9 @@ export class World implements PoolPort<Value> {
       operation: "World.allocate",
       asks,
       size: bytes,
-      exactSize,
-      blockSize: chain === undefined || source.splits ? blockSize : chain.blockSize(blockSize, exactSize),
+      exactSize: bytes,
+      blockSize: chain === undefined || partSize < Infinity ? blockSize : chain.blockSize(blockSize, bytes),
+      partSize,
       family: source.family,
       label: undefined,
       callSite: undefined,
@@ -574,6 +577,7 @@ export class World implements PoolPort<Value> {
       case 19:
         return of(this.waiting, (request) => this.#timeOut(request))
       case 20: {
+        this.#wasLowered = true
         if (pick(4) === 0) {
           const budget = this.budgets[pick(2)]!
           return budget.setLimit(Math.ceil(budget.limit * [0.75, 1, 1.5][pick(3)]!))
@@ -668,6 +672,12 @@ export class World implements PoolPort<Value> {
       const ofLeases = sum(this.leases, ({ capacity, charge }) => charge?.budgets.includes(budget) ? capacity : 0)
       strictEqual(budget.stats().managedBytes, ofLeases)
       strictEqual(budget.chargedBytes >= ofLeases, true, "a budget is charged with its leases")
+      strictEqual(this.#wasLowered || budget.chargedBytes <= budget.limit, true, "a budget is not exceeded")
+    }
+    if (this.#wasLowered || this.counts.refusedCalls > 0) return
+    for (const { drawn, exactSize, from, isWaiting } of this.waiting) {
+      const covered = from?.isOpen === true ? from.left + drawn : -1
+      strictEqual(isWaiting && covered >= exactSize, false, "a request that its reservation covers does not wait")
     }
   }
 

@@ -166,7 +166,8 @@ export interface ArenaSettings {
  *   the lease has ended: `PoolStats.fragmentedBytes` counts it. Near a tight limit, blocks serve more requests.
  * - A pool without a limit on held bytes frees slabs without leases that are beyond 1.1 times the most bytes that leases
  *   asked for at one time, before it asks the driver for another one.
- * - A request within a reservation gets a slab of its own, so that no other lease keeps reserved bytes.
+ * - A request within a reservation gets a slab of just its own bytes, so that no other lease keeps reserved bytes, and a
+ *   reservation of the bytes that are asked for is enough.
  * - A size policy does not apply. Images are not split, nor is staging memory on WebGPU.
  * - On WebGPU, a dispatch that reads one lease of a slab and writes another reads a copy. Leases that are allocated `apart` are
  * in different slabs.

@@ -52,7 +52,6 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   readonly inFlight = new Set<Fiber.Fiber<DeviceBuffer, GpuError>>()
   readonly largest: number
   readonly borrows: boolean
-  readonly splits: boolean = false
   readonly clears: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   #blockSize: (size: number) => number
@@ -79,7 +78,7 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
   }
 
   #blockSizes(maxBytes: number): (size: number) => number {
-    return this.#sizes(this.#policy, Math.min(this.#options.limits.maxBufferSize, maxBytes))
+    return this.#sizes(this.#policy, Math.min(this.largest, maxBytes))
   }
 
   #sizes(policy: SizePolicy.SizePolicy, maxBlockBytes: number): (size: number) => number {
@@ -88,6 +87,10 @@ export class BufferSource implements PoolSource<BufferUsage.BufferUsage, DeviceB
 
   blockSize(size: number, _family?: Family): number {
     return this.#blockSize(size)
+  }
+
+  partSize(_size: number, _family: Family): number {
+    return Infinity
   }
 
   mostBorrowed(blockSize: number): number {

@@ -26,20 +26,20 @@ interface ApartOptions extends RequestOptions {
 }
 
 export class SlabSource extends BufferSource {
-  override readonly splits: boolean
+  /** Whether its memory splits slabs. */
+  protected readonly splits: boolean
+  /** The bytes of which parts are multiples. */
+  readonly #unit: number
   /** Whether it matters to commands which leases are in one slab. */
   readonly #keepsApart: boolean
   /** Whether a part can be mapped while commands use those beside it. */
   readonly #splitsStaging: boolean
 
   constructor(options: SlabSourceOptions) {
-    const { limits, slabs, traits } = options
-    super(
-      slabs === undefined
-        ? options
-        : { ...options, sizePolicy: slabs.sizePolicy, limits: { ...limits, granularity: slabs.unit } }
-    )
+    const { slabs, traits } = options
+    super(slabs === undefined ? options : { ...options, sizePolicy: slabs.sizePolicy })
     this.splits = slabs !== undefined
+    this.#unit = slabs?.unit ?? 1
     this.#keepsApart = this.splits && !traits.readsBesideWrites
     this.#splitsStaging = traits.stagesBothWays
   }
@@ -49,8 +49,18 @@ export class SlabSource extends BufferSource {
     return typeof family === "number" && (this.#splitsStaging || !BufferUsageRules.isStaging(family % usages))
   }
 
+  /** A slab; of families that are not split, a block of whole units, which requests of nearly the same size can use again. */
   override blockSize(size: number, family: Family): number {
-    return this.splits && !this.splitsFamily(family) ? this.exactSize(size) : super.blockSize(size)
+    const blockSize = super.blockSize(size)
+    return this.splits && !this.splitsFamily(family) ? Math.min(this.#inUnits(size), blockSize) : blockSize
+  }
+
+  override partSize(size: number, family: Family): number {
+    return this.splits && this.splitsFamily(family) ? this.#inUnits(size) : Infinity
+  }
+
+  #inUnits(size: number): number {
+    return Math.ceil(size / this.#unit) * this.#unit
   }
 
   apartOf(operation: string, { apart }: ApartOptions): ReadonlyArray<object> | GpuError | undefined {

@@ -59,7 +59,6 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
   readonly inFlight = new Set<Fiber.Fiber<DeviceImage, GpuError>>()
   readonly largest: number
   readonly borrows = false
-  readonly splits = false
   readonly clears: boolean
   readonly reclaim: Effect.Effect<void, GpuError>
   readonly #images: ImageAllocator
@@ -81,6 +80,10 @@ export class ImageSource implements PoolSource<KnownImage, DeviceImage, PooledIm
 
   exactSize(size: number): number {
     return size
+  }
+
+  partSize(): number {
+    return Infinity
   }
 
   mostBorrowed(blockSize: number): number {

@@ -41,6 +41,8 @@ export interface PoolSource<W = unknown, V extends Leasable = Leasable, L extend
   blockSize(size: number, family: Family): number
   /** The requested size, rounded up to the device's granularity. */
   exactSize(size: number): number
+  /** The bytes of its part of a slab: the requested size in whole units. `Infinity` where blocks of the family are not split. */
+  partSize(size: number, family: Family): number
   /** The limit of the pool has changed. */
   limitTo(maxBytes: number): void
   family(wanted: W): Family

@@ -293,6 +293,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
       size: bytes,
       exactSize: bytes,
       blockSize: bytes,
+      partSize: Infinity,
       family: "",
       wanted: undefined,
       label: asks.label,

@@ -175,7 +175,8 @@ const coreOf = (
   }
   return (memory, options) =>
     core<Leasable, Family>(options, {
-      alignment: info.limits.regionAlignment,
+      // So that no part of a slab is smaller than the least block of a request.
+      alignment: Math.max(info.limits.regionAlignment, info.limits.granularity),
       splits: (family) =>
         Array.from(memory.sources).some((source) => source.owns(family) && source.splitsFamily?.(family) === true),
       part: (slab, begin, bytes) => partUnsafe!(slab as DeviceBuffer, begin, bytes)

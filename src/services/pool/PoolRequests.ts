@@ -177,7 +177,9 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const lease = this.leases.grant(source, list, block as Block<V>, size, wanted, label)
     CallSite.note(lease, options?.callSite)
     const events = pool.leaseEvents
-    if (events !== undefined) this.#tellHit(events, lease, source.splits || block.capacity === blockSize, options)
+    if (events !== undefined) {
+      this.#tellHit(events, lease, block.capacity === blockSize || source.partSize(size, family) < Infinity, options)
+    }
     return lease
   }
 
@@ -276,13 +278,16 @@ export class PoolRequests<W, V extends Leasable, L extends Lease<V>> {
     const exactSize = source.exactSize(size)
     const family = source.family(wanted)
     const blockSize = source.blockSize(size, family)
+    const partSize = source.partSize(size, family)
     const request = new LeaseRequest<L>({
       source,
       operation,
       asks: undefined,
       size,
       exactSize,
-      blockSize: budget === undefined || source.splits ? blockSize : budget.blockSize(blockSize, exactSize),
+      // A budget is charged with the part of a slab.
+      blockSize: budget === undefined || partSize < Infinity ? blockSize : budget.blockSize(blockSize, exactSize),
+      partSize,
       family,
       wanted,
       label,

@@ -24,6 +24,11 @@ export const reservations: ReadonlyArray<Scene> = [
     }
   },
   {
+    name: "jobs reserve bytes that are no whole units of slabs, beside one that does not",
+    pool: { maxBytes: 88, onExhausted: "wait" },
+    run: () => atOnce(BufferPool.reserve(twice(44), 88), job(20), BufferPool.reserve(twice(20), 40))
+  },
+  {
     name: "jobs reserve on a slow device, beside one that does not",
     host: { latency: "1 millis" },
     pool: { maxBytes: 96, onExhausted: "wait" },

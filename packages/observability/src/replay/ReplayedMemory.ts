@@ -231,9 +231,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const ofFamily = family ?? (lease === undefined ? this.#onlyFamilyOf(pool) : undefined) ?? ""
     const source = this.sourceOf(ofFamily, pool, undefined)
     const value = new Placeholder(source)
-    // Slabs have multiples of the unit, which blocks that another strategy made need not have.
-    const rounded = source.splits ? source.exactSize(recorded.capacity) : recorded.capacity
-    const capacity = Number.isSafeInteger(rounded) ? rounded : recorded.capacity
+    const { capacity } = recorded
     if (parts.length > 0) return this.#restoreParts(recorded, source, value)
     core.addPending(capacity, lease?.size)
     if (lease === undefined) return [{ block: core.addHeld(source.family, capacity, value), leases: [], recorded }]
@@ -242,14 +240,14 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
       ? core.addActiveUnbinned(capacity, value, size)
       : core.addActive(family, capacity, value, size)
     const own = this.#lease(active, size, label, callSite, undefined)
-    return [{ block: active.whole, leases: [[0, own]], recorded: { ...recorded, capacity } }]
+    return [{ block: active.whole, leases: [[0, own]], recorded }]
   }
 
   #restoreParts(recorded: RecordedBlock, source: ReplayedSource, slab: Placeholder): ReadonlyArray<Restored> {
     const { core } = this
     const { capacity } = recorded
     const parts = Array.from(recorded.parts ?? []).sort((one, other) => one.offset - other.offset)
-    if (source.splits && core.addParts !== undefined) {
+    if (source.sizes instanceof SlabSizes && core.addParts !== undefined) {
       core.addPending(capacity)
       const places = parts.map(({ offset, partBytes, size }) => ({ begin: offset, bytes: partBytes, request: size }))
       const leases = core.addParts(source.family, capacity, slab, places).map((block, at) => {
@@ -338,7 +336,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const { core: { slabs }, plan: { memory: { strategy }, sizePolicy } } = this
     // As in a program, where images are not split, nor is staging memory on some devices.
     const { splits: maySplit = family.pool !== "ImagePool" && family.pool !== "StagingPool" } = family
-    if (slabs !== undefined && maySplit) return new SlabSizes(family, slabs.sizePolicy, slabs.unit)
+    if (slabs !== undefined && maySplit) return new SlabSizes(family, slabs, strategy?.granularity)
     if (family.pool === "ImagePool") return new FamilySizes(family, undefined)
     // A pool of blocks would not have asked for the recorded sizes of slabs.
     return strategy === undefined || !maySplit
@@ -369,15 +367,17 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     if (what === "lease") {
       const exactSize = source.exactSize(size)
       const ofPolicy = source.blockSize(size)
-      const blockSize = budget === undefined || source.splits ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
-      const sizes = { exactSize, blockSize, family: source.family, accounts: budgets }
+      const partSize = source.partSize(size)
+      const isPlain = budget === undefined || partSize < Infinity
+      const blockSize = isPlain ? ofPolicy : budget.blockSize(ofPolicy, exactSize)
+      const sizes = { exactSize, blockSize, partSize, family: source.family, accounts: budgets }
       return new MachineRequest(replayed, { ...facts, ...sizes, operation: "allocate", asks: undefined })
     }
     const isSection = what === "section"
     const parent = isSection ? under.section : under.from
     const of = { owner: source.pool, memory: machine.state, parent, budgets, label, fiberId: 0, sequence: 0 }
     const accounts = isSection ? [ExclusiveSections.sectionsOf(machine)] : [...budgets, machine.memory]
-    const sizes = { exactSize: size, blockSize: size, family: "", accounts }
+    const sizes = { exactSize: size, blockSize: size, partSize: Infinity, family: "", accounts }
     return new MachineRequest(replayed, { ...facts, ...sizes, operation: "reserve", asks: new Reservation(of) })
   }
 
@@ -391,7 +391,7 @@ export abstract class ReplayedMemory implements PoolPort<Placeholder>, EventMemo
     const lease = this.#lease(block, size, label, callSite, undefined)
     block.value.queue = replayed.asked.queue
     replayed.granted()
-    const isOwn = source.splits || block.capacity === blockSize
+    const isOwn = block.capacity === blockSize || source.partSize(size) < Infinity
     this.observer?.hit(replayed, lease, block, isOwn ? "held" : "borrowed")
     return lease
   }

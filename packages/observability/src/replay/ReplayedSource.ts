@@ -6,7 +6,7 @@
 import type { LeaseCharge } from "effect-gpu-pool/Charge"
 import type { DeviceLimits } from "effect-gpu-pool/DeviceInfo"
 import { type GpuError, limitExceeded, type Released } from "effect-gpu-pool/GpuError"
-import type { PoolBlock, PoolCore } from "effect-gpu-pool/PoolCore"
+import type { PoolBlock, PoolCore, Slabs } from "effect-gpu-pool/PoolCore"
 import type { Family, RequestSource } from "effect-gpu-pool/Request"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import type { RecordedFamily } from "../recording/Recording.ts"
@@ -81,6 +81,8 @@ export interface Sizes {
   /** The sizes as a recording has them. */
   readonly noted: ReadonlyArray<NotedSizes>
   exactSize(size: number): number
+  /** The bytes of its part of a slab; `Infinity` for blocks. */
+  partSize(size: number): number
   /** The block that is wanted, or the request's own size where that exceeds the limit or the device's largest buffer. */
   blockSize(size: number, maxBytes: number): number
   mostBorrowed(blockSize: number): number
@@ -91,14 +93,15 @@ export class SlabSizes implements Sizes {
   readonly borrows = true
   readonly #policy: SizePolicy.SizePolicy
   readonly #unit: number
-  /** The recorded exact sizes, which a device may round up to more than a unit. */
+  readonly #granularity: number
   readonly #exact: ReadonlyMap<number, number>
   readonly #noted = new Map<number, NotedSizes>()
 
-  constructor({ sizes }: RecordedFamily, policy: SizePolicy.SizePolicy, unit: number) {
-    this.#policy = policy
+  constructor(family: RecordedFamily, { sizePolicy, unit }: Slabs, granularity: number = granularityOf(family)) {
+    this.#policy = sizePolicy
     this.#unit = unit
-    this.#exact = new Map(sizes.map(([size, exactSize]) => [size, exactSize]))
+    this.#granularity = granularity
+    this.#exact = new Map(family.sizes.map(([size, exactSize]) => [size, exactSize]))
   }
 
   get noted(): ReadonlyArray<NotedSizes> {
@@ -106,12 +109,18 @@ export class SlabSizes implements Sizes {
   }
 
   exactSize(size: number): number {
-    return Math.ceil(Math.max(size, this.#exact.get(size) ?? 0) / this.#unit) * this.#unit
+    const exactSize = this.#exact.get(size) ?? Math.ceil(size / this.#granularity) * this.#granularity
+    // Even if a file says otherwise, it has room for the request. A part may be smaller than what the recorded device allocates.
+    return Math.min(Math.max(size, exactSize), this.partSize(size))
+  }
+
+  partSize(size: number): number {
+    return Math.ceil(size / this.#unit) * this.#unit
   }
 
   blockSize(size: number, maxBytes: number): number {
     const exactSize = this.exactSize(size)
-    const wanted = Math.ceil(this.#policy.blockSize(size) / this.#unit) * this.#unit
+    const wanted = this.#policy.blockSize(size)
     const blockSize = wanted >= exactSize && wanted <= maxBytes ? wanted : exactSize
     // Of several sizes of slabs the largest is kept, as in a recording.
     if (blockSize > (this.#noted.get(size)?.[2] ?? 0)) {
@@ -157,6 +166,10 @@ export class FamilySizes implements Sizes {
 
   exactSize(size: number): number {
     return this.#of(size)?.[1] ?? size
+  }
+
+  partSize(): number {
+    return Infinity
   }
 
   /** The policy's block size, or the request's own size where that exceeds the limit or the device's largest buffer. */
@@ -212,7 +225,6 @@ export class ReplayedSource implements RequestSource {
   readonly what: Released["what"] = undefined
   readonly clears: boolean
   readonly borrows: boolean
-  readonly splits: boolean
   /** The bytes above which the device can never serve a request. */
   readonly largest: number
   readonly family: string
@@ -232,7 +244,6 @@ export class ReplayedSource implements RequestSource {
     this.pool = pool
     this.sizes = sizes
     this.borrows = sizes.borrows
-    this.splits = sizes instanceof SlabSizes
     pool.families.add(family)
     pool.sources.push(this)
   }
@@ -247,6 +258,10 @@ export class ReplayedSource implements RequestSource {
 
   exactSize(size: number): number {
     return this.sizes.exactSize(size)
+  }
+
+  partSize(size: number): number {
+    return this.sizes.partSize(size)
   }
 
   mostBorrowed(blockSize: number): number {

@@ -30,7 +30,10 @@ const smallShare = 1 / 4
  * @since 0.1.0
  */
 export interface ArenaCoreOptions<A, F = number> extends PoolCoreOptions {
-  /** Chunks begin and end at multiples of so many bytes: a power of two. Slabs have multiples of it. */
+  /**
+   * Parts of slabs have multiples of so many bytes, and begin at such: a power of two. A slab may have any number of bytes. What
+   * remains of it beyond whole units is leased only together with all of it.
+   */
   readonly unit: number
   /** The bytes of a slab, a power of two. Default: 1 MiB, or a sixteenth of a smaller limit. */
   readonly slabBytes?: number | undefined
@@ -53,7 +56,8 @@ export interface ArenaCoreOptions<A, F = number> extends PoolCoreOptions {
  *   allocations are the slabs.
  * - Bytes that the driver can get back are those of slabs without leases: {@link ArenaCore.evictableBytes}. Free chunks beside
  *   leased ones are held, and no eviction frees them.
- * - `addPending` and `addActive` take the bytes of a slab; the request gets its part of it.
+ * - `addPending` and `addActive` take the bytes of a slab; the request gets its part of it, or all of it where its bytes in whole
+ *   units are more.
  * - {@link ArenaCore.release} returns the slab that must be freed, which is not the block that was released.
  *
  * **Example** (Three leases in one driver allocation)
@@ -111,7 +115,8 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     const { outgrown } = options
     this.#outgrown = outgrown && new SpareSlabs(outgrown)
     this.unit = options.unit
-    const blockSize = (request: number): number => Math.max(this.#slabBytes, request)
+    const blockSize = (request: number): number =>
+      request <= this.#slabBytes ? this.#slabBytes : this.#unitsOf(request) * this.unit
     this.slabs = { unit: this.unit, sizePolicy: { name: "arena", borrow: options.borrow ?? 1, blockSize } }
     this.#given = options.slabBytes
     this.#growth = options.growth ?? 0
@@ -176,7 +181,7 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
 
   /**
    * A part of a slab with leases, or else of one without leases that has at most `blockSize` bytes. Where that is no more than
-   * the request's own bytes, the lease is alone in its slab.
+   * the request's bytes in whole units, the lease is alone in its slab.
    */
   acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
     const arena = this.#arenaOf(family)
@@ -220,18 +225,22 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
       return this.#counted(this.core.acquireAccepted(family, blockSize, request, borrowLimit, accepts, among))
     }
     const units = this.#unitsOf(request)
-    const least = units * this.unit
+    const inUnits = units * this.unit
     const most = Math.max(blockSize, borrowLimit)
-    const chunk = most > least && this.#mayShare(units)
+    const chunk = most > inUnits && this.#mayShare(units)
       ? arena.findAccepted(
         units,
         this.#isSmall(units),
-        (one) => accepts(this.#valueOf(one, units)),
+        (one) => accepts(this.#valueOf(one, inUnits)),
         among
       )
       : undefined
     return chunk === undefined
-      ? this.#leaseSlab(this.core.acquireAccepted(family, least, least, most, accepts, among), request)
+      ? this.#leaseSlab(
+        this.core.acquireAccepted(family, Math.min(inUnits, most), request, most, accepts, among),
+        units,
+        request
+      )
       : this.#leaseFree(chunk, units, request)
   }
 
@@ -240,7 +249,7 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     yield* this.core.held()
     for (const arena of this.#arenas.values()) {
       for (const chunk of arena.all()) {
-        chunk.value = this.#valueOf(chunk, chunk.units)
+        chunk.value = this.#valueOf(chunk, chunk.capacity)
         yield chunk
       }
     }
@@ -248,15 +257,11 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
 
   /** A miss: turns pending bytes into a slab, and leases a part of it. */
   addActive(family: F, blockSize: number, value: A, request: number): PoolBlock<A, F> {
-    const block = this.core.addActive(
-      family,
-      blockSize,
-      value,
-      this.#isSplit(family, blockSize) ? blockSize : request
-    )
+    const block = this.core.addActive(family, blockSize, value, request)
     this.#resize()
     const slab = this.#makeSlab(family, block)
-    if (slab !== undefined) return this.#lease(slab.chunk, this.#unitsOf(request), request)
+    const units = this.#unitsOf(request)
+    if (slab !== undefined && blockSize >= units * this.unit) return this.#lease(slab.chunk, units, request)
     this.#activate(request)
     return block
   }
@@ -407,28 +412,24 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     return arena
   }
 
-  #isSplit(family: F, bytes: number): boolean {
-    return Math.floor(bytes / this.unit) <= mostUnits && this.#arenaOf(family) !== undefined
-  }
-
   /** Undefined for memory that is not split. */
   #makeSlab(family: F, block: PoolBlock<A, F>): Slab<A, F> | undefined {
     const units = Math.floor(block.capacity / this.unit)
     const arena = units > mostUnits ? undefined : this.#arenaOf(family)
     if (arena === undefined) return undefined
-    const slab = new Slab(arena, block, units, this.unit)
+    const slab = new Slab(arena, block, units)
     this.#slabOf.set(block, slab)
     return slab
   }
 
   #acquirePart(arena: Arena<A, F>, request: number, most: number): PoolBlock<A, F> | undefined {
     const units = this.#unitsOf(request)
-    const least = units * this.unit
-    const shares = most > least && this.#mayShare(units)
+    const inUnits = units * this.unit
+    const shares = most > inUnits && this.#mayShare(units)
     const chunk = shares ? arena.find(units, this.#isSmall(units)) : undefined
     if (chunk !== undefined) return this.#leaseFree(chunk, units, request)
-    const slab = this.core.acquire(arena.family, least, least, most)
-    if (slab !== undefined || !shares || this.deficit(least) === 0) return this.#leaseSlab(slab, request)
+    const slab = this.core.acquire(arena.family, Math.min(inUnits, most), request, most)
+    if (slab !== undefined || !shares || this.deficit(inUnits) === 0) return this.#leaseSlab(slab, units, request)
     // The driver is not asked for more, so all chunks that may fit are looked at.
     const last = arena.find(units, this.#isSmall(units), Infinity)
     return last && this.#leaseFree(last, units, request)
@@ -445,14 +446,15 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     return this.#lease(chunk, units, request)
   }
 
-  #leaseSlab(block: PoolBlock<A, F> | undefined, request: number): PoolBlock<A, F> | undefined {
+  /** A part of a slab without leases, or all of it: it may have fewer bytes than the units of the request. */
+  #leaseSlab(block: PoolBlock<A, F> | undefined, units: number, request: number): PoolBlock<A, F> | undefined {
     const slab = block && this.#slabOf.get(block)
-    if (slab === undefined) return this.#counted(block)
+    if (slab === undefined || slab.capacity < units * this.unit) return this.#counted(block)
     this.hits++
-    return this.#lease(slab.chunk, this.#unitsOf(request), request)
+    return this.#lease(slab.chunk, units, request)
   }
 
-  /** A hit of memory that is not split. */
+  /** A hit of a whole block. */
   #counted(block: PoolBlock<A, F> | undefined): PoolBlock<A, F> | undefined {
     if (block === undefined) return undefined
     this.hits++
@@ -465,8 +467,8 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     const { slab } = chunk
     if (slab.leases === 0) this.#open(slab, units)
     slab.leases++
-    if (chunk.units > units) this.#split(chunk, units)
-    chunk.value = this.#valueOf(chunk, units)
+    if (chunk.capacity > units * this.unit) this.#split(chunk, units)
+    chunk.value = this.#valueOf(chunk, chunk.capacity)
     chunk.request = request
     chunk.state = "active"
     this.#activate(request)
@@ -491,13 +493,14 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
   }
 
   #split(chunk: Chunk<A, F>, units: number): void {
-    const rest = new Chunk(chunk.slab, chunk.begin + units * this.unit, chunk.units - units, this.unit)
+    const bytes = units * this.unit
+    const rest = new Chunk(chunk.slab, chunk.begin + bytes, chunk.units - units, chunk.capacity - bytes)
     const { after } = chunk
     rest.before = chunk
     rest.after = after
     if (after !== undefined) after.before = rest
     chunk.after = rest
-    chunk.resize(units, this.unit)
+    chunk.resize(units, bytes)
     this.#addFree(rest)
   }
 
@@ -518,7 +521,7 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     const { after } = next
     chunk.after = after
     if (after !== undefined) after.before = chunk
-    chunk.resize(chunk.units + next.units, this.unit)
+    chunk.resize(chunk.units + next.units, chunk.capacity + next.capacity)
   }
 
   #addFree(chunk: Chunk<A, F>): void {
@@ -534,14 +537,14 @@ export class ArenaCore<A, F = number> extends SlabCore<A, F> implements BlockCor
     this.#freeBytes -= chunk.capacity
   }
 
-  /** The memory of a chunk's first units. The next lease of a chunk mostly has as many as the last one. */
-  #valueOf(chunk: Chunk<A, F>, units: number): A {
+  /** The memory of a chunk's first bytes. The next lease of a chunk mostly has as many as the last one. */
+  #valueOf(chunk: Chunk<A, F>, bytes: number): A {
     const { begin, slab } = chunk
-    if (units === slab.units) return slab.block.value
-    if (chunk.part !== undefined && chunk.partUnits === units) return chunk.part
-    const part = this.#part(slab.block.value, begin, units * this.unit)
+    if (bytes === slab.capacity) return slab.block.value
+    if (chunk.part !== undefined && chunk.partBytes === bytes) return chunk.part
+    const part = this.#part(slab.block.value, begin, bytes)
     chunk.part = part
-    chunk.partUnits = units
+    chunk.partBytes = bytes
     return part
   }
 

@@ -56,7 +56,8 @@ export class Slab<A, F> {
   readonly arena: Arena<A, F>
   /** The driver's allocation, as the core of the slabs keeps it. */
   readonly block: PoolBlock<A, F>
-  readonly units: number
+  /** That of its block. */
+  readonly capacity: number
   /** Where its free chunks are, while it has leases. */
   free: ChunkIndex<Chunk<A, F>>
   /** While it has no leases: its only chunk, or the one of its last lease, with the rest after it in no index. */
@@ -66,12 +67,12 @@ export class Slab<A, F> {
   /** Whether its memory may not exist: no chunk of it is leased again. */
   distrusted = false
 
-  constructor(arena: Arena<A, F>, block: PoolBlock<A, F>, units: number, unit: number) {
+  constructor(arena: Arena<A, F>, block: PoolBlock<A, F>, units: number) {
     this.arena = arena
     this.block = block
-    this.units = units
+    this.capacity = block.capacity
     this.free = arena.ofLarge
-    this.chunk = new Chunk(this, 0, units, unit)
+    this.chunk = new Chunk(this, 0, units, block.capacity)
   }
 }
 
@@ -79,6 +80,7 @@ export class Slab<A, F> {
 export class Chunk<A, F> implements PoolBlock<A, F>, IndexedChunk<Chunk<A, F>> {
   // What neighbours look at is together in memory.
   state: BlockState = "held"
+  /** Its whole units. Only the last chunk of a slab may have bytes beyond them. */
   units: number
   /** Its neighbours. */
   before: Chunk<A, F> | undefined = undefined
@@ -94,15 +96,15 @@ export class Chunk<A, F> implements PoolBlock<A, F>, IndexedChunk<Chunk<A, F>> {
   request = 0
   /** The memory of its last lease. */
   value: A
-  /** The memory that was made for it last, and its units. */
+  /** The memory that was made for it last, and its bytes. */
   part: A | undefined = undefined
-  partUnits = 0
+  partBytes = 0
 
-  constructor(slab: Slab<A, F>, begin: number, units: number, unit: number) {
+  constructor(slab: Slab<A, F>, begin: number, units: number, capacity: number) {
     this.slab = slab
     this.begin = begin
     this.units = units
-    this.capacity = units * unit
+    this.capacity = capacity
     this.value = slab.block.value
   }
 
@@ -114,9 +116,9 @@ export class Chunk<A, F> implements PoolBlock<A, F>, IndexedChunk<Chunk<A, F>> {
     return this.slab.block
   }
 
-  resize(units: number, unit: number): void {
+  resize(units: number, capacity: number): void {
     this.units = units
-    this.capacity = units * unit
+    this.capacity = capacity
     // To observers it is another block.
     this.number = nextNumber()
   }

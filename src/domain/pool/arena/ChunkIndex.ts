@@ -2,7 +2,7 @@
  * The free chunks of an arena by their sizes: two-level segregated fit. Adding a chunk, taking one out, and finding one that
  * is large enough cost a few steps, however many there are.
  *
- * Sizes are counted in units. The first level is the power of two, the second divides it into 32 classes; below 32 units
+ * Sizes are counted in whole units. The first level is the power of two, the second divides it into 32 classes; below 32 units
  * each size is a class of its own. A chunk of a higher class than the request's is always large enough, and one of its own
  * class may be: the first few of these are looked at.
  *
@@ -97,7 +97,7 @@ export class ChunkIndex<C extends IndexedChunk<C>> {
 
   /** All chunks, those of small classes first. */
   *all(): Generator<C, void> {
-    for (let at = this.#next(0); at >= 0; at = this.#next(at)) {
+    for (let at = 0; at >= 0; at = this.#next(at)) {
       for (let chunk = this.#newest[at]; chunk !== undefined; chunk = chunk.older) yield chunk
     }
   }
@@ -116,7 +116,7 @@ export class ChunkIndex<C extends IndexedChunk<C>> {
 
 const lowest = (word: number): number => 31 - Math.clz32(word & -word)
 
-/** No chunk has 0 units, so class 0 is empty. */
+/** Class 0 has the chunks of less than a unit, which no request finds. */
 const classOf = (units: number): number => {
   if (units < classes) return units
   const exponent = 31 - Math.clz32(units)

@@ -80,15 +80,14 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** How large the block of a request may be now. */
   allowance(request: Request): number {
-    const { charge, exactSize, source } = request
+    const { exactSize, source } = request
     const room = Math.min(this.roomFor(request), exactSize + this.paddingOf(source))
-    // A budget is charged with a lease's part of a slab, which is the exact size.
-    return charge === undefined || source.splits ? room : Math.min(charge.allowance, room)
+    return Math.min(room, allowanceOf(request))
   }
 
   /** The policy's block size; or the exact size, if a limit, a budget or reservations leave no room for that. */
   wantedBlock(request: Request): number {
-    return request.wantsExact || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
+    return request.isExactOnly || this.allowance(request) < request.blockSize ? request.exactSize : request.blockSize
   }
 
   /** Whether so many bytes would fit beside the reserved ones if all held blocks were evicted, those of other memories too. */
@@ -110,25 +109,27 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
 
   /** Serves a request from a held block, if there is one now that fits its budgets. */
   search(request: Request): boolean {
-    const { exactSize, family, size, source } = request
+    const { exactSize, family, partSize, size, source } = request
     if (exactSize > this.roomFor(request)) return this.#searchBeside(request)
     const allowance = this.allowance(request)
-    const blockSize = request.blockSize <= allowance && !request.isAlone ? request.blockSize : exactSize
-    const most = request.isAlone ? exactSize : Math.min(source.mostBorrowed(blockSize), allowance)
+    const blockSize = request.blockSize <= allowance ? request.blockSize : exactSize
+    const most = Math.min(source.mostBorrowed(blockSize), allowance)
     const chosen = this.#state.port.choose(request, blockSize, most)
     const block = chosen === "any"
       ? this.core.acquireOwn(family, blockSize, size) ?? this.core.borrow(family, blockSize, size, most)
       : chosen
-    if (block === undefined) return false
+    // Where a slab for its part would be too large, parts beside leases have not been looked at.
+    if (block === undefined) return chosen === "any" && most <= partSize && this.#searchBeside(request)
     // A part of a slab fits its request, so it is not borrowed.
-    this.handOut(request, block, source.splits || block.capacity === blockSize ? "held" : "borrowed")
+    this.handOut(request, block, partSize < Infinity || block.capacity === blockSize ? "held" : "borrowed")
     return true
   }
 
   /** Free chunks beside leases are no bytes that a reservation could get. */
   #searchBeside(request: Request): boolean {
-    if (request.from !== undefined || this.#state.port.hasSeveralQueues) return false
-    const block = this.core.acquireBeside?.(request.family, request.size)
+    const { family, from, partSize, size } = request
+    if (from !== undefined || allowanceOf(request) < partSize || this.#state.port.hasSeveralQueues) return false
+    const block = this.core.acquireBeside?.(family, size)
     if (block !== undefined) this.handOut(request, block, "held")
     return block !== undefined
   }
@@ -330,7 +331,7 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
   /** The block sizes to ask the driver for, in order: the policy's unless a limit forbids it, then the exact size. */
   #blockSizes(request: Request): ReadonlyArray<number> {
     const { blockSize, exactSize } = request
-    if (request.wantsExact || this.allowance(request) < blockSize) return [exactSize]
+    if (request.isExactOnly || this.allowance(request) < blockSize) return [exactSize]
     return blockSize === exactSize ? [blockSize] : [blockSize, exactSize]
   }
 
@@ -422,4 +423,10 @@ export class MemoryAccount<A extends Reusable = Reusable> implements Account {
     const facts = { limit, largestHeldBytes, ...others, limitName: "maxBytes", limitLabel: this.owner.name } as const
     return this.#state.outOfMemory(request, this.core, facts, undefined, waitedMillis, deadlock)
   }
+}
+
+/** How large its block may be for its budgets and its reservation: any slab of which its budgets have room for its part. */
+const allowanceOf = ({ charge, exactSize, isAlone, partSize }: Request): number => {
+  if (isAlone) return exactSize
+  return charge === undefined || partSize <= charge.allowance ? Infinity : charge.allowance
 }

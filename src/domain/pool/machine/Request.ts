@@ -87,8 +87,6 @@ export interface RequestSource {
   readonly closed: boolean
   /** Whether a request may get a block larger than its block size. */
   readonly borrows: boolean
-  /** Whether a request gets a part of a slab, of its exact size; its block size is that of a slab. */
-  readonly splits: boolean
   /** Whether blocks are cleared before each lease. */
   readonly clears: boolean
   /** The size of the largest block that a request of this block size may borrow. */
@@ -240,8 +238,10 @@ export interface Asked {
   readonly size: number
   /** The requested size, rounded up to the device's granularity. */
   readonly exactSize: number
-  /** The block size that the size policy chooses for it. */
+  /** The block size that the size policy chooses for it; that of a slab, if it may get a part of one. */
   readonly blockSize: number
+  /** The bytes of its part of a slab: its size in whole units. `Infinity` where blocks are not split, and for a reservation. */
+  readonly partSize: number
   /** The family of its block; without meaning for a reservation. */
   readonly family: Family
   readonly label: string | undefined
@@ -295,6 +295,7 @@ export abstract class Request implements Asking {
   declare readonly size: Asked["size"]
   declare readonly exactSize: Asked["exactSize"]
   declare readonly blockSize: Asked["blockSize"]
+  declare readonly partSize: Asked["partSize"]
   declare readonly family: Asked["family"]
   declare readonly label: Asked["label"]
   declare readonly callSite: Asked["callSite"]
@@ -385,6 +386,7 @@ export abstract class Request implements Asking {
     this.size = asked.size
     this.exactSize = asked.exactSize
     this.blockSize = asked.blockSize
+    this.partSize = asked.partSize
     this.family = asked.family
     this.label = asked.label
     this.callSite = asked.callSite
@@ -399,21 +401,16 @@ export abstract class Request implements Asking {
   }
 
   /**
-   * Whether its lease is alone in its slab: one of a reservation is. The memory of others beside it would keep the slab, and
-   * so the reserved bytes, when it ends.
+   * Whether its lease is alone in a slab of its exact size: one of a reservation is. The memory of others beside it would keep the
+   * slab, and so the reserved bytes, when it ends; and a part would have more bytes than it draws.
    */
   get isAlone(): boolean {
-    return this.source.splits && this.from !== undefined
-  }
-
-  /** Whether the driver is asked for its exact size only. */
-  get wantsExact(): boolean {
-    return this.isExactOnly || this.isAlone
+    return this.partSize < Infinity && this.from !== undefined
   }
 
   /** The bytes that its lease has of a block that the driver makes. */
   bytesOf(capacity: number): number {
-    return this.source.splits ? this.exactSize : capacity
+    return Math.min(capacity, this.partSize)
   }
 
   /** Whether a handler made it, which works for a waiting request: it may neither wait nor ask handlers. */
