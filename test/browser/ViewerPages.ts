@@ -77,6 +77,13 @@ export class ViewerPage {
     )
   }
 
+  /** The place of the window at a share of the width and height of a chart's plot: of memory is the first one, and of blocks the second. */
+  async placeOf(chart: number, across: number, down: number): Promise<{ readonly x: number; readonly y: number }> {
+    const box = await this.page.locator("#charts .u-over").nth(chart).boundingBox()
+    if (box === null) throw new Error(`chart ${chart} is not to be seen`)
+    return { x: box.x + box.width * across, y: box.y + box.height * down }
+  }
+
   text(selector: string): Promise<string> {
     return this.page.evaluate((selector) => document.querySelector<HTMLElement>(selector)?.innerText ?? "", selector)
   }

@@ -97,9 +97,10 @@ const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live
  * A page about a recording, as the text of one self-contained HTML file, which loads nothing and opens from a disk. It draws
  * memory over time as the stacked leases of each label, call site or size, with the limit; blocks, what of them is leased, and
  * the gaps between them; each request that ran out of memory, with what was tried, or that was larger than a limit; requests that wait;
- * and who has how many bytes at its cursor.
+ * who has how many bytes at its cursor, and what was made since another moment; and the call stack and the life of the lease that one
+ * chooses.
  *
- * The text has about 100 kB, and 5 to 10 bytes more for each event.
+ * The text has about 115 kB, and 5 to 10 bytes more for each event.
  *
  * **Example** (A page of what a program does)
  *

@@ -7,15 +7,18 @@ import type { Timeline, TimelineFacts } from "../Timeline.ts"
 import { type Colors, colorsNow } from "./charts/Colors.ts"
 import type { Plot } from "./charts/MemoryChart.ts"
 import { type Commands, Controls, groupings } from "./Controls.ts"
+import { type PickedCommands, pickedSection } from "./Details.ts"
 import { Drawings } from "./Drawings.ts"
 import { element } from "./Elements.ts"
 import { actionsOf, helpDialog, listenToKeys } from "./Keys.ts"
 import type { Analysis, Choice } from "./model/Analysis.ts"
-import { countText, millisText } from "./model/Format.ts"
+import { countText, spanText } from "./model/Format.ts"
+import type { Place } from "./model/Moment.ts"
 import type { View } from "./model/Picture.ts"
 import type { Axis } from "./model/Run.ts"
 import { Panel } from "./Panel.ts"
 import { Runs } from "./Runs.ts"
+import { Tip } from "./Tip.ts"
 import { type Cursor, type Part, Viewport } from "./Viewport.ts"
 
 const reasons: { readonly [Reason in TimelineFacts["reason"]]: string } = {
@@ -39,7 +42,7 @@ const headingOf = ({ run }: Analysis, other: Analysis | undefined): ReadonlyArra
     ...other === undefined ? [] : [`over ${other.run.timeline.title}`],
     source,
     `${takenText(takenAt)}: ${reasons[reason]}`,
-    `${countText(kind.length)} events in ${millisText(run.positions("time")[kind.length]!)}`,
+    `${countText(kind.length)} events in ${spanText(run.positions("time")[kind.length]!, run.timeStep)}`,
     ...dropped > 0 ? [`${countText(dropped)} earlier events dropped`] : [],
     ...strays > 0 ? [`${countText(strays)} events of unknown blocks not drawn`] : []
   ]
@@ -111,6 +114,9 @@ class Theme {
 export interface PageState {
   readonly view: View
   readonly cursor: Cursor
+  /** The state of the moment A, and the block and lease that are chosen. */
+  readonly since: number | undefined
+  readonly picked: Place | undefined
   readonly groups: ReadonlyArray<string>
   /** How many events the recording has. */
   readonly events: number
@@ -130,7 +136,10 @@ export class App {
   readonly #drawings: Drawings
   readonly #controls: Controls
   readonly #help: HTMLDialogElement
-  readonly #panel = new Panel()
+  readonly #panel = new Panel((lease) => this.#pick(this.#placeOf(lease)))
+  readonly #tip = new Tip()
+  #picked: Place | undefined
+  #olderThan = 0
   readonly #heading = element("header")
 
   constructor(root: HTMLElement, timelines: ReadonlyArray<Timeline>) {
@@ -143,11 +152,20 @@ export class App {
     const actions = this.#actions()
     this.#help = helpDialog(actions)
     root.replaceChildren(this.#heading, this.#controls.root)
-    const { moveCursorTo, panBy, view, zoomAt, zoomTo } = this.#viewport
-    const host = { view, zoomTo, zoomAt, panBy, moveCursorTo, color: this.#theme.color }
-    this.#drawings = new Drawings(root, this.#runs, host)
-    root.append(this.#panel.root, this.#help)
-    listenToKeys(actions)
+    const { moveCursorTo, panBy, stateDrawnAt, view, zoomAt, zoomTo } = this.#viewport
+    this.#drawings = new Drawings(root, this.#runs, {
+      view,
+      zoomTo,
+      zoomAt,
+      panBy,
+      moveCursorTo,
+      stateDrawnAt,
+      color: this.#theme.color,
+      tip: this.#tip,
+      pick: (place) => this.#pick(place)
+    })
+    root.append(this.#panel.root, this.#help, this.#tip.root)
+    listenToKeys(actions, () => this.#tip.hide())
     this.#drawings.followWidth(() => this.#redraw())
     this.#redraw()
     this.#viewport.begin()
@@ -164,6 +182,11 @@ export class App {
     zoom: (factor) => this.#viewport.zoom(factor),
     showAll: () => this.#viewport.showAll(),
     toFailure: (step) => this.#viewport.toFailure(step),
+    setOlderThan: (millis) => {
+      this.#olderThan = millis
+      this.#frames.ask("cursor")
+    },
+    toggleSince: () => this.#viewport.toggleSince(),
     nextTheme: () => this.#theme.next(),
     help: () => this.#help.showModal()
   }
@@ -176,6 +199,8 @@ export class App {
       toEvent,
       toPeak,
       panBy,
+      pickNext: (step) => this.#pickNext(step),
+      ...this.#ofPicked,
       nextGrouping: () => this.#nextGrouping(),
       nextAxis: () => this.#setAxis(this.#viewport.view().axis === "time" ? "events" : "time"),
       focusFilter: () => this.#controls.focusFilter()
@@ -197,8 +222,50 @@ export class App {
     this.#redraw()
   }
 
+  readonly #ofPicked: PickedCommands = {
+    zoomToPicked: () => {
+      if (this.#picked === undefined) return
+      const { from, to } = this.#runs.first.blocks(this.#viewport.view().axis).rectangleOf(this.#picked)
+      const beside = (to - from) / 10
+      this.#viewport.zoomTo(from - beside, to + beside)
+    },
+    unpick: () => this.#pick(undefined)
+  }
+
+  #placeOf(lease: number): Place {
+    return { block: this.#runs.first.run.timeline.leases.block[lease]!, lease }
+  }
+
+  #pick(place: Place | undefined): void {
+    this.#picked = place
+    const { moments } = this.#runs.first
+    this.#panel.showPicked(
+      place === undefined
+        ? []
+        : pickedSection(moments.factsOf(place), (of) => moments.lifeText(of), this.#ofPicked)
+    )
+    this.#frames.ask("cursor")
+  }
+
+  /** Chooses a lease at the cursor, in the order of the drawing, and describes it there. */
+  #pickNext(step: 1 | -1): void {
+    const { moments, passes } = this.#runs.first
+    const { state } = this.#viewport.cursor
+    const leases = moments.leasesIn(state, passes)
+    const known = leases.indexOf(this.#picked?.lease ?? -1)
+    const next = known === -1 ? (step === 1 ? 0 : leases.length - 1) : known + step
+    const lease = leases[Math.min(leases.length - 1, Math.max(0, next))]
+    if (lease === undefined) return
+    const place = this.#placeOf(lease)
+    this.#pick(place)
+    const middle = this.#drawings.frame(place)
+    if (middle !== undefined) this.#tip.show(middle.x, middle.y, this.#drawings.linesOf(place, state))
+  }
+
   /** Replaces the first run by a newer recording. */
   update(timeline: Timeline): void {
+    // leases have other numbers where the recorder has dropped some
+    if (timeline.dropped !== this.#runs.first.run.timeline.dropped) this.#pick(undefined)
     this.#viewport.keep(() => this.#runs.renew(timeline))
     this.#controls.show(timeline)
     this.#redraw()
@@ -222,12 +289,19 @@ export class App {
   }
 
   #showCursor(): void {
-    const { cursor: { state, x }, failure } = this.#viewport
-    const { choice, first, second } = this.#runs
-    const other = second === undefined
-      ? undefined
-      : { run: second, state: second.run.stateAt(this.#viewport.view().axis, x) }
-    this.#drawings.showCursor(x, state, this.#panel.show(first, state, other, failure, choice.filter.memory))
+    const { cursor: { state, x }, failure, since } = this.#viewport
+    const { choice: { filter: { memory } }, first, second } = this.#runs
+    const { axis } = this.#viewport.view()
+    const sinceX = since === undefined ? undefined : first.run.positions(axis)[since]
+    const other = second === undefined ? undefined : {
+      run: second,
+      state: second.run.stateAt(axis, x),
+      since: sinceX === undefined ? undefined : second.run.stateAt(axis, sinceX)
+    }
+    const olderThan = this.#olderThan
+    const text = this.#panel.show({ first, state, since, olderThan, other, failure, memory })
+    this.#controls.showSince(since)
+    this.#drawings.showCursor({ x, since: sinceX, state, text, picked: this.#picked })
   }
 
   state(): PageState {
@@ -236,6 +310,8 @@ export class App {
     return {
       view: this.#viewport.view(),
       cursor: this.#viewport.cursor,
+      since: this.#viewport.since,
+      picked: this.#picked,
       groups: first.grouping.names,
       events: first.run.states - 1,
       plot: memory.plot,

@@ -5,7 +5,7 @@
  */
 import type { TimelineFacts } from "../Timeline.ts"
 import { button, element, named, select } from "./Elements.ts"
-import { countText, millisText, parseCount, parseMillis } from "./model/Format.ts"
+import { countText, momentText, parseCount, parseMillis } from "./model/Format.ts"
 import type { GroupBy } from "./model/Grouping.ts"
 import type { View } from "./model/Picture.ts"
 import type { Axis } from "./model/Run.ts"
@@ -19,6 +19,10 @@ export interface Commands {
   readonly zoom: (factor: number) => void
   readonly showAll: () => void
   readonly toFailure: (step: 1 | -1) => void
+  /** Lists only leases of this age, in milliseconds; 0 for all. */
+  readonly setOlderThan: (millis: number) => void
+  /** Makes the moment at the cursor the moment A, or forgets A. */
+  readonly toggleSince: () => void
   readonly nextTheme: () => void
   readonly help: () => void
 }
@@ -34,6 +38,8 @@ export class Controls {
   readonly #axis: HTMLSelectElement
   readonly #by: HTMLSelectElement
   readonly #filter: HTMLInputElement
+  readonly #older: HTMLInputElement
+  readonly #since: HTMLButtonElement
   readonly #from: HTMLInputElement
   readonly #to: HTMLInputElement
   readonly #commands: Commands
@@ -53,6 +59,15 @@ export class Controls {
       size: "22",
       oninput: () => commands.setFilter(this.#filter.value)
     })
+    this.#older = element("input", {
+      type: "text",
+      id: "older",
+      placeholder: "as 10 s",
+      size: "7",
+      spellcheck: "false",
+      oninput: () => this.#readOlder()
+    })
+    this.#since = button("Set A", "Compare with the moment at the cursor", commands.toggleSince)
     this.#from = placeField("from", () => this.#readRange())
     this.#to = placeField("to", () => this.#readRange())
     this.#memory = select([], (value) => commands.setMemory(value === "" ? undefined : Number(value)))
@@ -66,6 +81,8 @@ export class Controls {
       { class: "controls", role: "toolbar", "aria-label": "Controls" },
       named("Group by", this.#by),
       named("Filter", this.#filter),
+      named("Older than", this.#older),
+      this.#since,
       this.#ofMemories,
       named("Axis", this.#axis),
       named("From", this.#from),
@@ -95,6 +112,20 @@ export class Controls {
     if (from !== undefined && to !== undefined && from < to) this.#commands.zoomTo(from, to)
   }
 
+  #readOlder(): void {
+    const text = this.#older.value
+    const millis = text.trim() === "" ? 0 : parseMillis(text)
+    this.#older.setAttribute("aria-invalid", String(millis === undefined))
+    if (millis !== undefined) this.#commands.setOlderThan(millis)
+  }
+
+  /** Shows whether there is a moment A. */
+  showSince(since: number | undefined): void {
+    this.#since.setAttribute("aria-pressed", String(since !== undefined))
+    const text = since === undefined ? "Set A" : "Forget A"
+    if (this.#since.textContent !== text) this.#since.textContent = text
+  }
+
   /** Shows the controls that this recording needs. */
   show({ failures, memories }: TimelineFacts): void {
     for (const of of this.#ofFailures) of.hidden = failures.length === 0
@@ -108,7 +139,9 @@ export class Controls {
 
   showView(view: View, by: GroupBy, text: string): void {
     this.#view = view
-    const shown = (x: number): string => view.axis === "events" ? countText(Math.round(x)) : millisText(x, 6)
+    // a thousandth of what is seen
+    const step = 10 ** Math.floor(Math.log10(view.to - view.from) - 3)
+    const shown = (x: number): string => view.axis === "events" ? countText(Math.round(x)) : momentText(x, step)
     if (document.activeElement !== this.#from) this.#from.value = shown(view.from)
     if (document.activeElement !== this.#to) this.#to.value = shown(view.to)
     this.#axis.value = view.axis

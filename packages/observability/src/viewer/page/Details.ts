@@ -5,40 +5,45 @@
  */
 import type { Failure, Timeline } from "../Timeline.ts"
 import { colorOf } from "./charts/Colors.ts"
-import { element, swatch } from "./Elements.ts"
-import { bytesText, countText, differenceText, millisText } from "./model/Format.ts"
+import { button, element, link, swatch } from "./Elements.ts"
+import { bytesText, countText, differenceText } from "./model/Format.ts"
 import { noLabel, noSite } from "./model/Grouping.ts"
-import type { Holder, WaitingRequest } from "./model/Moment.ts"
+import { type BlockFacts, framesOf, type Holder, type WaitingRequest } from "./model/Moment.ts"
 
 /** A row of the table of holders. */
 export interface HolderRow extends Holder {
   readonly group: number
-  /** The age of the oldest lease, in milliseconds. */
-  readonly age: number
+  /** The age of the oldest lease. */
+  readonly age: string
   /** The bytes in the other run; undefined without one. */
   readonly other: number | undefined
 }
 
 const mostRows = 200
 
-const cells = (name: "th" | "td", texts: ReadonlyArray<string | Node>): ReadonlyArray<HTMLElement> =>
-  texts.map((text) => element(name, name === "th" ? { scope: "col" } : {}, text))
+/** Cells say their roles and the heads of their columns: a narrow page shows each row as a paragraph, in which they are no cells. */
+const cell = (head: string, ...content: ReadonlyArray<string | Node>): HTMLElement =>
+  element("td", { role: "cell", "data-head": head }, ...content)
 
-const rowOf = (all: number, row: HolderRow): HTMLElement => {
+const rowOf = (all: number, row: HolderRow, pick: (lease: number) => void): HTMLElement => {
   const { age, bytes, group, label, leases, other, site } = row
   const share = all === 0 ? 0 : bytes / all * 100
-  const compared = other === undefined ? [] : [bytesText(other), differenceText(bytes - other)]
+  const compared = other === undefined
+    ? []
+    : [cell("Other run", bytesText(other)), cell("Difference", differenceText(bytes - other))]
   const bar = element("span", { class: "bar" })
   bar.style.width = `${share}%`
   bar.style.background = colorOf(group)
   const made = element(
     "tr",
-    {},
-    element("td", { class: "name" }, swatch(colorOf(group)), label),
-    element("td", { class: "site", title: site }, site),
-    ...cells("td", [bytesText(bytes), ...compared]),
-    element("td", { class: "share" }, bar, `${share.toFixed(1)} %`),
-    ...cells("td", [countText(leases), millisText(age)])
+    { role: "row" },
+    element("td", { class: "name", role: "cell" }, swatch(colorOf(group)), label),
+    element("td", { class: "site", role: "cell" }, ...framesOf(site).map((frame) => element("div", {}, frame))),
+    cell("Bytes", bytesText(bytes)),
+    ...compared,
+    element("td", { class: "share", role: "cell", "data-head": "Share" }, bar, `${share.toFixed(1)} %`),
+    cell("Leases", countText(leases)),
+    cell("Oldest", link(age, `Show the oldest lease of ${label}, ${age} old`, () => pick(row.oldest)))
   )
   made.dataset["bytes"] = String(bytes)
   made.dataset["label"] = label
@@ -46,7 +51,18 @@ const rowOf = (all: number, row: HolderRow): HTMLElement => {
   return made
 }
 
-export const holdersTable = (rows: ReadonlyArray<HolderRow>, compares: boolean): HTMLElement => {
+export interface HoldersOptions {
+  /** Which leases it has, such as "made after A"; empty for all. */
+  readonly which: string
+  readonly compares: boolean
+  /** Chooses a lease. */
+  readonly pick: (lease: number) => void
+}
+
+export const holdersTable = (
+  rows: ReadonlyArray<HolderRow>,
+  { compares, pick, which }: HoldersOptions
+): HTMLElement => {
   const all = rows.reduce((sum, { bytes }) => sum + bytes, 0)
   const heads = [
     "Label",
@@ -58,17 +74,28 @@ export const holdersTable = (rows: ReadonlyArray<HolderRow>, compares: boolean):
     "Oldest"
   ]
   const rest = rows.slice(mostRows)
-  const body = element("tbody", {}, ...rows.slice(0, mostRows).map((row) => rowOf(all, row)))
+  const body = element("tbody", { role: "rowgroup" }, ...rows.slice(0, mostRows).map((row) => rowOf(all, row, pick)))
+  const note = (text: string): HTMLElement =>
+    element("tr", { class: "rest", role: "row" }, element("td", { role: "cell", colspan: String(heads.length) }, text))
+  if (rows.length === 0) body.append(note("none"))
   if (rest.length > 0) {
     const bytes = rest.reduce((sum, { bytes }) => sum + bytes, 0)
     const text = `and ${countText(rest.length)} more, with ${bytesText(bytes)}`
-    body.append(element("tr", { class: "rest" }, element("td", { colspan: String(heads.length) }, text)))
+    body.append(note(text))
   }
   return element(
     "table",
-    { id: "holders" },
-    element("caption", {}, "Holders at the cursor, most bytes first"),
-    element("thead", {}, element("tr", {}, ...cells("th", heads))),
+    { id: "holders", role: "table" },
+    element("caption", {}, `Holders at the cursor${which === "" ? "" : ` of leases ${which}`}, most bytes first`),
+    element(
+      "thead",
+      { role: "rowgroup" },
+      element(
+        "tr",
+        { role: "row" },
+        ...heads.map((head) => element("th", { scope: "col", role: "columnheader" }, head))
+      )
+    ),
     body
   )
 }
@@ -133,12 +160,12 @@ export const failureText = (failure: Failure, { memories }: Timeline, top: Holde
 
 export const waitingList = (
   requests: ReadonlyArray<WaitingRequest>,
-  ageOf: (state: number) => number
+  ageOf: (state: number) => string
 ): ReadonlyArray<HTMLElement> => {
   if (requests.length === 0) return []
   const shown = requests.slice(0, 50)
   const lines = shown.map(({ label, since, site, size }) =>
-    element("li", {}, `${bytesText(size)} for ${label}, at ${site}, for ${millisText(ageOf(since))}`)
+    element("li", {}, `${bytesText(size)} for ${label}, at ${site}, for ${ageOf(since)}`)
   )
   const more = requests.length - shown.length
   return [
@@ -148,5 +175,42 @@ export const waitingList = (
       element("h2", {}, `${countText(requests.length)} waiting`),
       element("ol", {}, ...lines, ...more > 0 ? [element("li", {}, `and ${countText(more)} more`)] : [])
     )
+  ]
+}
+
+/** What the buttons beside a lease or a block do. */
+export interface PickedCommands {
+  readonly zoomToPicked: () => void
+  readonly unpick: () => void
+}
+
+/** Describes a lease, or a block that has none where it was chosen. `lifeText` says from when to when it lasts. */
+export const pickedSection = (
+  { capacity, family, lease, memory, pool, ...block }: BlockFacts,
+  lifeText: (of: { readonly start: number; readonly end: number }) => string,
+  { unpick, zoomToPicked }: PickedCommands
+): ReadonlyArray<HTMLElement> => {
+  const kinds = [pool, family].filter((text) => text !== "").join(", ")
+  const heading = lease === undefined
+    ? `Block of ${bytesText(capacity)}, held where it was chosen`
+    : `Lease of ${bytesText(lease.size)} for ${lease.label}`
+  const place = lease === undefined || lease.bytes === capacity
+    ? []
+    : [["Place", `${bytesText(lease.bytes)} from byte ${countText(lease.offset)} on`] as const]
+  return [
+    element("h2", {}, heading),
+    factList([
+      ["Life", lifeText(lease ?? block)],
+      ["Block", `${bytesText(capacity)} (${kinds})`],
+      ...place,
+      ["Memory", memory]
+    ]),
+    ...lease === undefined ? [] : [
+      element("h3", {}, "Call stack, innermost first"),
+      lease.frames.length === 0
+        ? element("p", {}, noSite)
+        : element("ol", { class: "frames" }, ...lease.frames.map((frame) => element("li", {}, frame)))
+    ],
+    element("p", {}, button("See its life", "See its life", zoomToPicked), " ", button("Close", "Close", unpick))
   ]
 }

@@ -4,21 +4,40 @@
  * @internal
  */
 import { BlockChart } from "./charts/BlockChart.ts"
-import { axisWidth, type ChartHost } from "./charts/Charts.ts"
+import { axisWidth, type ChartHost, type Marked } from "./charts/Charts.ts"
 import { colorOf } from "./charts/Colors.ts"
 import { DifferenceChart } from "./charts/DifferenceChart.ts"
 import { MemoryChart } from "./charts/MemoryChart.ts"
 import { Overview } from "./charts/Overview.ts"
 import { element, swatch } from "./Elements.ts"
 import type { Analysis } from "./model/Analysis.ts"
+import { bytesText, momentText } from "./model/Format.ts"
+import type { Place } from "./model/Moment.ts"
 import { type Picture, pictureOf } from "./model/Picture.ts"
 import type { Runs } from "./Runs.ts"
 
+/** How many groups are read aloud at each move of the cursor. */
+const mostRead = 4
+
 const heights = { memory: 320, blocks: 220, difference: 120 }
 
-const legendOf = ({ grouping, run, totals }: Analysis, compares: boolean): ReadonlyArray<HTMLElement> => {
+/** What the drawings ask of the page. */
+export interface DrawingsHost extends ChartHost {
+  readonly stateDrawnAt: (x: number) => number
+  /** Chooses a block or a lease, or none. */
+  readonly pick: (place: Place | undefined) => void
+}
+
+/** What is drawn at the cursor. */
+export interface CursorDrawing extends Marked {
+  readonly state: number
+  /** Describes the moment. */
+  readonly text: string
+  readonly picked: Place | undefined
+}
+
+const legendOf = ({ run, totals }: Analysis, compares: boolean): ReadonlyArray<HTMLElement> => {
   const entries: ReadonlyArray<readonly [name: string, color: string, when: boolean]> = [
-    ...grouping.names.map((name, group) => [name, colorOf(group), true] as const),
     ["beyond what was requested", "var(--slack)", true],
     ["held", "var(--held)", true],
     ["leases too short to be seen", "var(--busy)", true],
@@ -38,15 +57,15 @@ export class Drawings {
   /** How many values the last frame read. */
   looks = 0
   readonly #runs: Runs
-  readonly #host: ChartHost
+  readonly #host: DrawingsHost
   readonly #overview: Overview
   readonly #difference: DifferenceChart | undefined
   readonly #legend = element("ul", { class: "legend", "aria-label": "Colors" })
-  /** Describes the block under the mouse. */
-  readonly #block = element("p", { id: "block" }, "\u00a0")
+  /** The bytes of each group at the cursor. */
+  #groupBytes: ReadonlyArray<HTMLElement> = []
 
   /** Adds the drawings to `root`, as wide as it. */
-  constructor(root: HTMLElement, runs: Runs, host: ChartHost) {
+  constructor(root: HTMLElement, runs: Runs, host: DrawingsHost) {
     this.#runs = runs
     this.#host = host
     this.charts = element("div", {
@@ -61,10 +80,15 @@ export class Drawings {
     this.#overview = new Overview(host, this.whole, () => this.#length)
     const memory = this.#titled("Memory of leases, by group, and of blocks")
     memory.append(this.#legend)
-    this.memory = new MemoryChart(host, memory, this.#size("memory"))
+    this.memory = new MemoryChart(host, memory, this.#size("memory"), {
+      describe: (x, bytes) => this.#describeMemory(x, bytes)
+    })
     const blocks = this.#titled("Blocks, leases in them, and gaps between them")
-    this.blocks = new BlockChart(host, blocks, this.#size("blocks"), (x, address) => this.#describeBlock(x, address))
-    blocks.append(this.#block)
+    this.blocks = new BlockChart(host, blocks, this.#size("blocks"), {
+      describe: (x, address) => this.#describeBlock(x, address),
+      click: (x, address) => host.pick(this.#placeAt(x, address))
+    })
+    this.charts.addEventListener("blur", () => host.tip.hide())
     this.#difference = runs.second === undefined
       ? undefined
       : new DifferenceChart(host, this.#titled("Active bytes, beyond those of the other run"), this.#size("difference"))
@@ -100,9 +124,15 @@ export class Drawings {
   /** Draws what does not change with the view. */
   drawWhole(): void {
     const { axis } = this.#host.view()
-    const { stack, totals } = this.#runs.first
+    const { grouping, stack, totals } = this.#runs.first
     const view = { axis, from: 0, to: this.#length }
-    this.#legend.replaceChildren(...legendOf(this.#runs.first, this.#runs.second !== undefined))
+    this.#groupBytes = grouping.names.map(() => element("span", { class: "bytes" }))
+    this.#legend.replaceChildren(
+      ...grouping.names.map((name, group) =>
+        element("li", {}, swatch(colorOf(group)), name, " ", this.#groupBytes[group]!)
+      ),
+      ...legendOf(this.#runs.first, this.#runs.second !== undefined)
+    )
     this.#overview.draw(pictureOf(stack, totals, view, this.#overview.columns), this.#runs.failuresOn(axis))
   }
 
@@ -144,23 +174,57 @@ export class Drawings {
     this.blocks.show(blocks.picture(view, 2 * this.blocks.pixel, bytes / 4), this.#runs.first.grouping.of)
   }
 
-  #describeBlock(x: number, address: number): void {
+  #describeMemory(x: number, bytes: number): ReadonlyArray<string> {
+    const { grouping, run, stack } = this.#runs.first
+    const state = this.#host.stateDrawnAt(x)
+    const group = stack.groupAt(state, bytes)
+    const when = momentText(run.positions("time")[state]!, run.timeStep)
+    const of = group === undefined ? [] : [`${grouping.names[group]}: ${bytesText(stack.bytesOf(state, group))}`]
+    return [...of, `${bytesText(stack.active[state]!)} active at ${when}`]
+  }
+
+  /** The block at a place of the axis and an address, and the lease that it has there. */
+  #placeAt(x: number, address: number): Place | undefined {
     const { axis } = this.#host.view()
     const { first } = this.#runs
     const block = first.blocks(axis).blockAt(x, address)
-    this.#block.textContent = block === undefined
-      ? "\u00a0"
-      : first.moments.blockText(
-        block,
-        first.run.stateAt(axis, x),
-        address - first.run.timeline.blocks.address[block]!
-      )
+    if (block === undefined) return undefined
+    const offset = address - first.run.timeline.blocks.address[block]!
+    return { block, lease: first.moments.leaseAt(block, first.run.stateAt(axis, x), offset) }
+  }
+
+  #describeBlock(x: number, address: number): ReadonlyArray<string> {
+    const place = this.#placeAt(x, address)
+    if (place === undefined) return []
+    return this.linesOf(place, this.#runs.first.run.stateAt(this.#host.view().axis, x))
+  }
+
+  /** Describes a block or a lease in a state. */
+  linesOf({ block, lease }: Place, state: number): ReadonlyArray<string> {
+    const { moments, run } = this.#runs.first
+    const facts = moments.factsOf({ block, lease })
+    const offset = lease === undefined ? -1 : run.timeline.leases.offset[lease]!
+    return [moments.blockText(block, state, offset), moments.lifeText(facts.lease ?? facts)]
+  }
+
+  /** Frames what is chosen. Returns the middle of what is visible of it, in the window. */
+  frame(picked: Place | undefined) {
+    const blocks = this.#runs.first.blocks(this.#host.view().axis)
+    return this.blocks.frame(picked === undefined ? undefined : blocks.rectangleOf(picked))
   }
 
   /** Draws the cursor at a state. */
-  showCursor(x: number, state: number, text: string): void {
-    for (const chart of [this.memory, this.blocks, this.#difference]) chart?.showCursor(this.#host.view(), x)
+  showCursor({ picked, since, state, text, x }: CursorDrawing): void {
+    for (const chart of [this.memory, this.blocks, this.#difference]) chart?.showCursor(this.#host.view(), { x, since })
+    this.frame(picked)
+    const { grouping, stack } = this.#runs.first
+    const bytes = grouping.names.map((_, group) => bytesText(stack.bytesOf(state, group)))
+    this.#groupBytes.forEach((of, group) => {
+      of.textContent = bytes[group]!
+    })
+    // the legend is a part of the slider, of which only this text is read aloud
+    const most = grouping.names.slice(0, mostRead).map((name, group) => `${name} ${bytes[group]}`)
     this.charts.setAttribute("aria-valuenow", String(state))
-    this.charts.setAttribute("aria-valuetext", text)
+    this.charts.setAttribute("aria-valuetext", [text, ...most].join(", "))
   }
 }

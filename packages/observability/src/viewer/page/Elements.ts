@@ -28,6 +28,10 @@ export const named = (name: string, control: HTMLElement): HTMLElement => elemen
 export const button = (text: string, name: string, click: () => void): HTMLButtonElement =>
   element("button", { type: "button", "aria-label": name, title: name, onclick: click }, text)
 
+/** A button in a text, whose text is its name. */
+export const link = (text: string, name: string, click: () => void): HTMLButtonElement =>
+  element("button", { type: "button", class: "link", "aria-label": name, onclick: click }, text)
+
 export const select = (
   options: ReadonlyArray<readonly [value: string, text: string]>,
   change: (value: string) => void

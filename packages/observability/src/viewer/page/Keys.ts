@@ -18,6 +18,10 @@ interface KeyAction {
 
 /** What keys do, beyond what the controls do. */
 export interface KeyCommands extends Commands, Pick<Viewport, "panBy" | "step" | "toEvent" | "toPeak"> {
+  /** Chooses the lease at the cursor that is drawn above, or below, the one that is chosen. */
+  readonly pickNext: (step: 1 | -1) => void
+  readonly zoomToPicked: () => void
+  readonly unpick: () => void
   readonly nextGrouping: () => void
   readonly nextAxis: () => void
   readonly focusFilter: () => void
@@ -54,6 +58,11 @@ export const actionsOf = (commands: KeyCommands): ReadonlyArray<KeyAction> => [
   action(["a"], "a", "see what is before", () => commands.panBy(-0.25)),
   action(["d"], "d", "see what is after", () => commands.panBy(0.25)),
   action(["0"], "0", "see everything", commands.showAll),
+  action(["k"], "k", "choose the lease at the cursor, and the one drawn above", () => commands.pickNext(1)),
+  action(["j"], "j", "choose the lease drawn below", () => commands.pickNext(-1)),
+  action(["z"], "z", "see the life of the chosen lease", commands.zoomToPicked),
+  action(["Escape"], "Esc", "choose no lease", commands.unpick),
+  action(["s"], "s", "set the moment A, with which the cursor is compared; again: forget it", commands.toggleSince),
   action(["g"], "g", "group by label, call site, size", commands.nextGrouping),
   action(["x"], "x", "time, or events, as the axis", commands.nextAxis),
   action(["/"], "/", "filter by label or call site", commands.focusFilter),
@@ -65,14 +74,17 @@ export const actionsOf = (commands: KeyCommands): ReadonlyArray<KeyAction> => [
 const takesText = (target: EventTarget | null): boolean =>
   target instanceof HTMLInputElement || target instanceof HTMLSelectElement
 
-/** Runs the action of a pressed key, except where keys are typed as text. */
-export const listenToKeys = (actions: ReadonlyArray<KeyAction>): void => {
+/** Runs the action of a pressed key, except where keys are typed as text; `before` runs before it. */
+export const listenToKeys = (actions: ReadonlyArray<KeyAction>, before: () => void): void => {
   const byKey = new Map(actions.flatMap((action) => action.keys.map((key) => [key, action] as const)))
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || takesText(event.target)) return
+    // keys are those of the help while that is open
+    if (document.querySelector("dialog[open]") !== null) return
     const action = byKey.get(event.key)
     if (action === undefined) return
     event.preventDefault()
+    before()
     action.run(event)
   })
 }
@@ -90,7 +102,7 @@ export const helpDialog = (actions: ReadonlyArray<KeyAction>): HTMLDialogElement
       { class: "keys" },
       ...rows,
       ...[
-        ["click", "move the cursor"],
+        ["click", "move the cursor; on a block, choose the lease"],
         ["drag", "see the part between"],
         ["wheel", "zoom at the mouse; with Shift, move"],
         ["Shift + drag", "move what is seen"]

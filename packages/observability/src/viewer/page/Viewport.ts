@@ -21,6 +21,7 @@ export class Viewport {
   #view: View
   #cursor: Cursor = { x: 0, state: 0 }
   #failure: Failure | undefined
+  #since: number | undefined
   readonly #runs: Runs
   readonly #columns: () => number
   readonly #changed: (part: Part) => void
@@ -43,6 +44,23 @@ export class Viewport {
   /** The failure at the cursor. */
   get failure(): Failure | undefined {
     return this.#failure
+  }
+
+  /** The state of the moment A, with which the cursor is compared. */
+  get since(): number | undefined {
+    return this.#since
+  }
+
+  /** Makes the moment at the cursor the moment A, or forgets A. */
+  readonly toggleSince = (): void => {
+    this.#since = this.#since === undefined ? this.#cursor.state : undefined
+    this.#changed("cursor")
+  }
+
+  /** The state that is drawn at a place: that of a failure, or that of the most bytes. */
+  readonly stateDrawnAt = (x: number): number => {
+    const { failure, first, last } = this.#drawnAt(x)
+    return failure?.state ?? this.#runs.first.stack.greatest.between(first, last)
   }
 
   get whole(): number {
@@ -111,7 +129,10 @@ export class Viewport {
   // The cursor
 
   /** Moves the cursor to the moment that is drawn there: a failure, or that of the most bytes. */
-  readonly moveCursorTo = (x: number): void => {
+  readonly moveCursorTo = (x: number): void => this.#setCursor(this.stateDrawnAt(x), x)
+
+  /** The states of the column at a place, and the failure that is marked there. */
+  #drawnAt(x: number) {
     const { from, to } = this.#view
     const columns = this.#columns()
     const column = Math.min(columns - 1, Math.max(0, Math.floor((x - from) / (to - from) * columns)))
@@ -119,7 +140,7 @@ export class Viewport {
     const failure = this.#runs.failures.find(({ state }) =>
       state >= first && state <= last && this.#positions[state]! >= left
     )
-    this.#setCursor(failure?.state ?? this.#runs.first.stack.greatest.between(first, last), x)
+    return { first, last, failure }
   }
 
   #setCursor(state: number, x?: number): void {
@@ -193,6 +214,7 @@ export class Viewport {
     const earlier = axis === "events" ? gone : (timeline.times[0] ?? 0) - (before.times[0] ?? timeline.times[0] ?? 0)
     if (isWhole) this.showAll()
     else this.zoomTo(from - earlier, to - earlier)
+    this.#since = this.#since === undefined || this.#since < gone ? undefined : this.#since - gone
     this.#setCursor(state === states - 1 ? Infinity : state - gone)
   }
 }

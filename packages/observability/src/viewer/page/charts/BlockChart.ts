@@ -8,14 +8,24 @@ import uPlot from "uplot"
 import type { BlockPicture, Draw } from "../model/BlockPicture.ts"
 import { leftOut, mostGroups } from "../model/Grouping.ts"
 import type { View } from "../model/Picture.ts"
-import { type ChartHost, listen, optionsOf, place } from "./Charts.ts"
+import { type ChartHost, type Cursors, listen, type Marked, optionsOf, type Pointed } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
 import { Raster } from "./Raster.ts"
+
+/** From one place of the axis to another, and from one address to another. */
+export interface Rectangle {
+  readonly from: number
+  readonly to: number
+  readonly bottom: number
+  readonly top: number
+}
 
 export class BlockChart {
   readonly #host: ChartHost
   readonly #chart: uPlot
-  readonly #cursor: HTMLElement
+  readonly #cursors: Cursors
+  /** Frames the block or the lease that is chosen. */
+  readonly #frame = document.createElement("div")
   #picture: BlockPicture | undefined
   #groupOf: Uint8Array = new Uint8Array(0)
   #height = 1
@@ -25,7 +35,7 @@ export class BlockChart {
     host: ChartHost,
     parent: HTMLElement,
     size: { width: number; height: number },
-    hover: (x: number, address: number) => void
+    pointed: Pointed
   ) {
     this.#host = host
     this.#chart = new uPlot(
@@ -36,12 +46,9 @@ export class BlockChart {
       [[0, 1], [null, null]],
       parent
     )
-    this.#cursor = listen(this.#chart, host)
-    const { over } = this.#chart
-    over.addEventListener("pointermove", ({ clientX, clientY }) => {
-      const { left, top } = over.getBoundingClientRect()
-      hover(this.#chart.posToVal(clientX - left, "x"), this.#chart.posToVal(clientY - top, "y"))
-    })
+    this.#cursors = listen(this.#chart, host, pointed)
+    this.#frame.className = "picked"
+    this.#chart.over.append(this.#frame)
   }
 
   /** How many rectangles the last frame drew. */
@@ -68,8 +75,25 @@ export class BlockChart {
     this.#chart.setData([[from, to], [null, null]])
   }
 
-  showCursor(view: View, x: number): void {
-    place(this.#cursor, view, x)
+  showCursor(view: View, marked: Marked): void {
+    this.#cursors.show(view, marked)
+  }
+
+  /** Frames a rectangle, or nothing. Returns the middle of its visible part in the window, if any of it is visible. */
+  frame(rectangle: Rectangle | undefined): { readonly x: number; readonly y: number } | undefined {
+    const { from, to } = this.#host.view()
+    const shareOf = (x: number): number => Math.min(1, Math.max(0, (x - from) / (to - from)))
+    this.#frame.hidden = rectangle === undefined || rectangle.to < from || rectangle.from > to
+    if (rectangle === undefined || this.#frame.hidden) return undefined
+    const [left, right] = [shareOf(rectangle.from), shareOf(rectangle.to)]
+    const [upper, lower] = [1 - rectangle.top / this.#height, 1 - rectangle.bottom / this.#height]
+    const { style } = this.#frame
+    style.left = `${left * 100}%`
+    style.width = `${(right - left) * 100}%`
+    style.top = `${upper * 100}%`
+    style.height = `${(lower - upper) * 100}%`
+    const box = this.#chart.over.getBoundingClientRect()
+    return { x: box.left + box.width * (left + right) / 2, y: box.top + box.height * (upper + lower) / 2 }
   }
 
   #draw(chart: uPlot): void {

@@ -4,9 +4,10 @@
  * @internal
  */
 import uPlot from "uplot"
-import { bytesText, countText, millisText } from "../model/Format.ts"
+import { bytesText, countText, momentText } from "../model/Format.ts"
 import type { View } from "../model/Picture.ts"
 import type { Axis } from "../model/Run.ts"
+import type { Tip } from "../Tip.ts"
 
 /** What charts ask of the page. */
 export interface ChartHost {
@@ -17,6 +18,7 @@ export interface ChartHost {
   readonly panBy: (share: number) => void
   readonly moveCursorTo: (x: number) => void
   readonly color: (name: keyof import("./Colors.ts").Colors) => string
+  readonly tip: Tip
 }
 
 /** The width of the axis of bytes: the same in all charts, so that they are aligned. */
@@ -40,10 +42,7 @@ const countSteps = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step)
 
 const shownOn = (axis: Axis, value: number, step: number): string => {
   if (axis === "events") return countText(value)
-  if (value > 60_000 && step < 60_000) {
-    return `${millisText(Math.floor(value / 60_000) * 60_000)} ${millisText(value % 60_000)}`
-  }
-  return millisText(value, Math.min(9, Math.max(0, Math.ceil(3 - Math.log10(step)))))
+  return momentText(value, Math.min(1000, step))
 }
 
 export const axesOf = (
@@ -69,6 +68,30 @@ export const axesOf = (
     },
     { ...look, size: axisWidth, gap: 4, space, incrs: byteSteps, values: (_, splits) => splits.map(bytes) }
   ]
+}
+
+/** The moments that all charts mark: the cursor, and the moment with which it is compared. */
+export interface Marked {
+  readonly x: number
+  /** Undefined while there is none. */
+  readonly since: number | undefined
+}
+
+/** The marks over a chart. */
+export class Cursors {
+  readonly #cursor = document.createElement("div")
+  readonly #since = document.createElement("div")
+
+  constructor({ over }: uPlot) {
+    this.#cursor.className = "cursor"
+    this.#since.className = "cursor since"
+    over.append(this.#since, this.#cursor)
+  }
+
+  show(view: View, { since, x }: Marked): void {
+    place(this.#cursor, view, x)
+    place(this.#since, view, since ?? Number.NaN)
+  }
 }
 
 /** Positions a mark by a style: its distance from the left of the view, as a share of the view. */
@@ -124,9 +147,28 @@ export const optionsOf = (
   hooks: { ...own.hooks, setSelect: [selecting(host)] }
 })
 
-/** The wheel zooms, with the shift key it moves; a click moves the cursor; dragging with the shift key moves the view. */
-export const listen = (chart: uPlot, host: ChartHost): HTMLElement => {
+/** What a chart says of the place under the mouse, and does when it is clicked. */
+export interface Pointed {
+  /** Lines about a place of the axis and a number of bytes. */
+  readonly describe: (x: number, bytes: number) => ReadonlyArray<string>
+  readonly click?: (x: number, bytes: number) => void
+}
+
+/** Shows what is under the mouse, until that leaves or drags. */
+const listenToHover = (chart: uPlot, { tip }: ChartHost, { describe }: Pointed): void => {
   const { over } = chart
+  over.addEventListener("pointermove", ({ buttons, clientX, clientY, pointerType }) => {
+    if (buttons !== 0 || pointerType === "touch") return tip.hide()
+    const { left, top } = over.getBoundingClientRect()
+    tip.show(clientX, clientY, describe(chart.posToVal(clientX - left, "x"), chart.posToVal(clientY - top, "y")))
+  })
+  over.addEventListener("pointerleave", () => tip.hide())
+}
+
+/** The wheel zooms, with the shift key it moves; a click moves the cursor; dragging with the shift key moves the view. */
+export const listen = (chart: uPlot, host: ChartHost, pointed?: Pointed): Cursors => {
+  const { over } = chart
+  if (pointed !== undefined) listenToHover(chart, host, pointed)
   const xOf = ({ clientX }: MouseEvent): number => chart.posToVal(clientX - over.getBoundingClientRect().left, "x")
   over.addEventListener("wheel", (event) => {
     event.preventDefault()
@@ -144,11 +186,12 @@ export const listen = (chart: uPlot, host: ChartHost): HTMLElement => {
     pressed.last = clientX
   })
   over.addEventListener("pointerup", (event) => {
-    if (pressed !== undefined && !pressed.pans && Math.abs(event.clientX - pressed.x) < 4) host.moveCursorTo(xOf(event))
+    if (pressed !== undefined && !pressed.pans && Math.abs(event.clientX - pressed.x) < 4) {
+      const x = xOf(event)
+      host.moveCursorTo(x)
+      pointed?.click?.(x, chart.posToVal(event.clientY - over.getBoundingClientRect().top, "y"))
+    }
     pressed = undefined
   })
-  const mark = document.createElement("div")
-  mark.className = "cursor"
-  over.append(mark)
-  return mark
+  return new Cursors(chart)
 }

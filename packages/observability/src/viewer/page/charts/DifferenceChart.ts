@@ -6,12 +6,12 @@
 import uPlot from "uplot"
 import { differenceText } from "../model/Format.ts"
 import type { View } from "../model/Picture.ts"
-import { axesOf, type ChartHost, listen, optionsOf, place, stepped } from "./Charts.ts"
+import { axesOf, type ChartHost, type Cursors, listen, type Marked, optionsOf, stepped } from "./Charts.ts"
 
 export class DifferenceChart {
   readonly #host: ChartHost
   readonly #chart: uPlot
-  readonly #cursor: HTMLElement
+  readonly #cursors: Cursors
   #most = 1
 
   constructor(host: ChartHost, parent: HTMLElement, size: { width: number; height: number }) {
@@ -31,7 +31,7 @@ export class DifferenceChart {
       [[]],
       parent
     )
-    this.#cursor = listen(this.#chart, host)
+    this.#cursors = listen(this.#chart, host)
   }
 
   resize(width: number, height: number): void {
@@ -47,7 +47,7 @@ export class DifferenceChart {
     this.#chart.setData([[...x, this.#host.view().to], part(1), part(-1)] as uPlot.AlignedData)
   }
 
-  showCursor(view: View, x: number): void {
-    place(this.#cursor, view, x)
+  showCursor(view: View, marked: Marked): void {
+    this.#cursors.show(view, marked)
   }
 }

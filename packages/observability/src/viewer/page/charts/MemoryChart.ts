@@ -6,7 +6,7 @@
  */
 import uPlot from "uplot"
 import type { Picture, View } from "../model/Picture.ts"
-import { type ChartHost, listen, optionsOf, place, stepped } from "./Charts.ts"
+import { type ChartHost, type Cursors, listen, type Marked, optionsOf, type Pointed, stepped } from "./Charts.ts"
 import { colorOf } from "./Colors.ts"
 import { Raster } from "./Raster.ts"
 
@@ -42,7 +42,7 @@ export interface Plot {
 export class MemoryChart {
   readonly #host: ChartHost
   readonly #chart: uPlot
-  readonly #cursor: HTMLElement
+  readonly #cursors: Cursors
   readonly #areas = new Raster("columns")
   #drawn: Drawn | undefined
   #marks: Marks = { failures: [] }
@@ -50,10 +50,10 @@ export class MemoryChart {
   /** How many things the last frame drew. */
   drawn = 0
 
-  constructor(host: ChartHost, parent: HTMLElement, size: { width: number; height: number }) {
+  constructor(host: ChartHost, parent: HTMLElement, size: { width: number; height: number }, pointed: Pointed) {
     this.#host = host
     this.#chart = new uPlot(this.#options(size), [[]], parent)
-    this.#cursor = listen(this.#chart, host)
+    this.#cursors = listen(this.#chart, host, pointed)
   }
 
   #options(size: { width: number; height: number }): uPlot.Options {
@@ -92,8 +92,8 @@ export class MemoryChart {
     this.#chart.setData([[...x, this.#host.view().to], [...limit, limit.at(-1) ?? null]] as uPlot.AlignedData)
   }
 
-  showCursor(view: View, x: number): void {
-    place(this.#cursor, view, x)
+  showCursor(view: View, marked: Marked): void {
+    this.#cursors.show(view, marked)
   }
 
   /** From the bottom up: the groups, what their blocks have beyond them, and held blocks. */

@@ -5,6 +5,7 @@
  * @internal
  */
 import { Intervals } from "./Intervals.ts"
+import type { Place } from "./Moment.ts"
 import type { View } from "./Picture.ts"
 import type { Axis, Run } from "./Run.ts"
 
@@ -114,6 +115,19 @@ export class BlockPictures {
       const end = Math.min(bottom + size[of]!, top)
       drawing.slack(from, to, end, top)
       drawing.lease(of)(from, to, bottom, end)
+    }
+  }
+
+  /** Where a block, or a lease in it, is drawn. */
+  rectangleOf({ block, lease }: Place) {
+    const { blocks: { address, capacity }, leases: { bytes, offset } } = this.#run.timeline
+    const bottom = address[block]! + (lease === undefined ? 0 : offset[lease]!)
+    const { end, start } = lease === undefined ? this.#blocks : this.#leases
+    return {
+      from: start[lease ?? block]!,
+      to: end[lease ?? block]!,
+      bottom,
+      top: bottom + (lease === undefined ? capacity[block]! : bytes[lease]!)
     }
   }
 

@@ -21,12 +21,43 @@ export const differenceText = (bytes: number): string =>
 
 export const countText = (count: number): string => count.toLocaleString("en")
 
-const steps = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1000], ["ms", 1]] as const
+const minute = 60_000
 
-/** Milliseconds in the largest unit of which there is at least one: `1.25 s`. */
-export const millisText = (millis: number, digits = 3): string => {
-  const [unit, size] = steps.find(([, size]) => Math.abs(millis) >= size) ?? ["ms", 1] as const
-  return `${String(Number((millis / size).toFixed(digits)))} ${unit}`
+const longUnits = [["d", 86_400_000], ["h", 3_600_000], ["min", minute]] as const
+
+/** A number without the zeros at its end, rounded to a step. */
+const rounded = (value: number, step: number): string =>
+  String(Number(value.toFixed(Math.max(0, Math.ceil(-Math.log10(step) - 1e-9)))))
+
+/** Seconds or less, in the largest unit of which there is at least one. */
+const shortText = (millis: number, step: number): string => {
+  if (millis >= 1000) return `${rounded(millis / 1000, step / 1000)} s`
+  if (millis >= 1 || step >= 1 || millis === 0) return `${rounded(millis, step)} ms`
+  return `${rounded(millis * 1000, step * 1000)} µs`
+}
+
+/** A time in all its units, to a step in milliseconds: `1 h 2 min 3.456 s`. */
+export const momentText = (millis: number, step: number): string => {
+  if (millis < 0) return `−${momentText(-millis, step)}`
+  let left = Math.round(millis / step) * step
+  const parts: Array<string> = []
+  for (const [unit, size] of longUnits) {
+    // a step such as 0.001 has no exact multiples
+    const count = Math.floor(left / size + 1e-9)
+    if (count > 0) parts.push(`${count} ${unit}`)
+    left = Math.max(0, left - count * size)
+  }
+  if (left >= step / 2 || parts.length === 0) {
+    parts.push(parts.length > 0 ? `${rounded(left / 1000, step / 1000)} s` : shortText(left, step))
+  }
+  return parts.join(" ")
+}
+
+/** How long something takes: with three digits, or two units above a minute, and never finer than a step: `1.25 s`, `2 h 5 min`. */
+export const spanText = (millis: number, step: number): string => {
+  const coarsest = millis >= 86_400_000 ? 3_600_000 : millis >= 3_600_000 ? minute : 1000
+  const digits = millis === 0 ? step : 10 ** (Math.floor(Math.log10(Math.abs(millis))) - 2)
+  return momentText(millis, Math.max(step, Math.abs(millis) >= minute ? coarsest : digits))
 }
 
 const lengths: Readonly<Record<string, number>> = {
@@ -41,12 +72,16 @@ const lengths: Readonly<Record<string, number>> = {
   d: 86_400_000
 }
 
-/** The milliseconds of `1.25 s`, `3 min`, or of seconds without a unit; undefined for any other text. */
+/** The milliseconds of `1.25 s`, `3 min 2 s`, or of seconds without a unit; undefined for any other text. */
 export const parseMillis = (text: string): number | undefined => {
-  const found = /^\s*(-?[\d.,_]+)\s*([a-zµ]*)\s*$/i.exec(text)
-  const value = Number(found?.[1]?.replaceAll(/[,_]/g, ""))
-  const unit = lengths[(found?.[2] ?? "").toLowerCase()]
-  return found === null || Number.isNaN(value) || unit === undefined ? undefined : value * unit
+  const parts = Array.from(text.matchAll(/([\d.,_]+)\s*([a-zµ]*)\s*/gi))
+  const isWhole = parts.map(([part]) => part).join("") === text.trimStart()
+  const millis = parts.reduce(
+    (sum, [, digits = "", unit = ""]) =>
+      sum + Number(digits.replaceAll(/[,_]/g, "")) * (lengths[unit.toLowerCase()] ?? Number.NaN),
+    0
+  )
+  return parts.length === 0 || !isWhole || Number.isNaN(millis) ? undefined : millis
 }
 
 /** The number of an event, with or without commas between its digits. */

@@ -44,6 +44,8 @@ export class Run {
   readonly timeline: Timeline
   /** How many states there are: one more than events. */
   readonly states: number
+  /** What the times tell apart, in milliseconds: 1 where all are whole, as this library records them, and otherwise a microsecond. */
+  readonly timeStep: number
   readonly leaseChanges: Changes
   readonly blockChanges: Changes
   readonly waitChanges: Changes
@@ -55,6 +57,7 @@ export class Run {
     this.timeline = timeline
     const events = timeline.times.length
     this.states = events + 1
+    this.timeStep = timeline.times.every((at) => Number.isInteger(at - timeline.times[0]!)) ? 1 : 1e-3
     this.leaseChanges = changesOf(this.states, timeline.leases.start, timeline.leases.end)
     this.blockChanges = changesOf(this.states, timeline.blocks.start, timeline.blocks.end)
     this.waitChanges = changesOf(this.states, timeline.waits.start, timeline.waits.end)

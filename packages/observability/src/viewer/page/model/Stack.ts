@@ -22,6 +22,9 @@ export class Stack {
   readonly least: Peaks
   readonly #stored: Float64Array
   readonly #groups: number
+  /** What {@link bytesOf} has read last. */
+  readonly #lastBytes: Float64Array
+  #lastRead = -1
   /** The states with the most bytes, and the bytes of all groups in each. */
   readonly #peaks: Int32Array
   readonly #atPeaks: Float64Array
@@ -30,6 +33,7 @@ export class Stack {
     this.run = run
     this.grouping = grouping
     this.#groups = grouping.names.length
+    this.#lastBytes = new Float64Array(this.#groups)
     this.active = new Float64Array(run.states)
     this.#stored = new Float64Array(Math.ceil(run.states / apart) * this.#groups)
     const now = new Float64Array(this.#groups)
@@ -65,6 +69,23 @@ export class Stack {
       all += size
     }
     return all
+  }
+
+  /** The bytes of one group in a state. */
+  bytesOf(state: number, group: number): number {
+    if (this.#lastRead !== state) this.read(state, this.#lastBytes)
+    this.#lastRead = state
+    return this.#lastBytes[group]!
+  }
+
+  /** The group whose area has a number of bytes in a state, counted from the bottom; undefined above all areas. */
+  groupAt(state: number, bytes: number): number | undefined {
+    let top = 0
+    for (let group = 0; group < this.#groups; group++) {
+      top += Math.max(0, this.bytesOf(state, group))
+      if (bytes >= 0 && bytes < top) return group
+    }
+    return undefined
   }
 
   /** Writes the bytes of each group in a state. */
