@@ -10,7 +10,8 @@ import { dual } from "effect/Function"
 import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import * as Operations from "../kernels/expression/Operations.ts"
-import { type ArrayOperation, DeviceArray } from "./ArrayValue.ts"
+import { DeviceArray } from "./ArrayValue.ts"
+import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { type Element, isComplex, isFloating } from "./elementwise/Element.ts"
 import { binary, binaryBody, nameOf, type Operand, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
@@ -213,7 +214,7 @@ export const floorDivide: {
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
-  { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!), weight: 3 },
+  { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!) },
   Signature.commonOrderedNumber
 )
 
@@ -246,7 +247,7 @@ export const remainder: {
    */
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
-  { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!), weight: 3 },
+  { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!) },
   Signature.commonOrderedNumber
 )
 
@@ -280,10 +281,9 @@ export const power: {
   <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
   if ((that === 2 || that === 2n) && self instanceof DeviceArray) return square(self)
-  if (!mayBeInteger(self) || !mayBeInteger(that)) return powerOfFloats(self, that)
-  return typeof that !== "object" && Number(that) < 0 && self instanceof DeviceArray && !isUnsigned(self.dtype)
-    ? negativeExponent(that)
-    : powerOfIntegers(self, that)
+  const isOfSigned = self instanceof DeviceArray && isInteger(self.dtype) && !isUnsigned(self.dtype)
+  if (isOfSigned && typeof that !== "object" && Number(that) < 0) return negativeExponent(that)
+  return powerOfNumbers(self, that)
 })
 
 /** Of integers by squaring. */
@@ -324,12 +324,7 @@ const powerOperation: ArrayOperation = {
   build: ([base, exponent]) => powerOf(base!, exponent!)
 }
 
-const powerOfFloats = binaryBody(powerOperation, Signature.common)
-
-/** The weight of its two hundred nodes. */
-const powerOfIntegers = binaryBody({ ...powerOperation, weight: 17 }, Signature.common)
-
-const mayBeInteger = (operand: Operand): boolean => !(operand instanceof DeviceArray) || isInteger(operand.dtype)
+const powerOfNumbers = binaryBody(powerOperation, Signature.common)
 
 const negativeExponent = (exponent: Scalar): GpuError =>
   invalidRequest(

@@ -8,8 +8,8 @@ import type { DType } from "effect-gpu-pool/DType"
 import { LeaseHolder } from "effect-gpu-pool/LeaseHolder"
 import * as Pipeable from "effect/Pipeable"
 import type * as Scope from "effect/Scope"
-import type { Expr, NumberType } from "../kernels/Expr.ts"
 import { printed } from "../kernels/Printed.ts"
+import { type ArrayOperation, weightOf } from "./elementwise/ArrayOperation.ts"
 import * as Layout from "./layout/Layout.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -100,31 +100,20 @@ printed(DeviceArray.prototype, ({ dtype, lease, pending, shape }) => {
   return `DeviceArray(${dtype} ${Shape.format(shape)}${state})`
 })
 
-/**
- * An operation on the elements of arrays: one object for each, made once, since it is the key of cached kernels. It always has the
- * same number of operands.
- *
- * @internal
- */
-export interface ArrayOperation {
-  readonly name: string
-  readonly build: (operands: ReadonlyArray<Expr<NumberType>>, dtype: DType) => Expr<DType>
-  /** Its weight where chains are cut: one for every twelve nodes of its expression. Default: 1. */
-  readonly weight?: number | undefined
-}
-
 /** An elementwise operation that is recorded and not yet computed. @internal */
 export class Pending {
   readonly operation: ArrayOperation
   readonly operands: ReadonlyArray<DeviceArray | Scalar>
   /** The type to which each operand is cast before the operation, and that of a number. */
   readonly operandTypes: ReadonlyArray<DType>
+  /** What it adds to its kernel. */
+  readonly weight: number
   /**
    * The scope in which the operation was recorded. The array is valid as long as that is open, so its memory belongs
    * to it, whichever inner scope needs the elements first.
    */
   readonly scope: Scope.Scope | undefined
-  /** The depth of the tree of recorded operations. */
+  /** The depth of the tree of recorded operations, by their weights. */
   readonly depth: number
   /** After how many writes in place it was recorded: memory that is written later no longer has its operands. */
   readonly recordedAt: number
@@ -133,6 +122,7 @@ export class Pending {
     operation: ArrayOperation,
     operands: ReadonlyArray<DeviceArray | Scalar>,
     operandTypes: ReadonlyArray<DType>,
+    dtype: DType,
     scope?: Scope.Scope,
     recordedAt = Infinity
   ) {
@@ -140,6 +130,7 @@ export class Pending {
     this.operation = operation
     this.operands = operands
     this.operandTypes = operandTypes
+    this.weight = weightOf(operation, operandTypes, dtype)
     this.scope = scope
     let deepest = 0
     for (let at = 0; at < operands.length; at++) {
@@ -147,7 +138,7 @@ export class Pending {
       const depth = typeof operand === "object" ? operand.pending?.depth : undefined
       if (depth !== undefined && depth > deepest) deepest = depth
     }
-    this.depth = deepest + (operation.weight ?? 1)
+    this.depth = deepest + this.weight
   }
 }
 

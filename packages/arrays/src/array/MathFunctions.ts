@@ -34,9 +34,8 @@ export type RealFunction = <A extends DType>(self: DeviceArray<A>) => Computed<P
 
 const real = (operation: Operation): RealFunction => unary(plain(operation), Signature.real)
 
-/** The operations on complex numbers that have tens of nodes weigh as much. */
-const analytic = (operation: Operation, weight = 1): RealFunction =>
-  unary({ ...plain(operation), weight }, Signature.analytic)
+/** The same, also of a complex number. */
+const analytic = (operation: Operation): RealFunction => unary(plain(operation), Signature.analytic)
 
 /**
  * One over the number, infinite for 0.
@@ -81,7 +80,7 @@ export const reciprocal: RealFunction = unary(
  * @category math
  * @since 0.1.0
  */
-export const sqrt: RealFunction = analytic("sqrt", 4)
+export const sqrt: RealFunction = analytic("sqrt")
 
 /**
  * One over the square root; NaN for negative numbers.
@@ -121,7 +120,7 @@ export const inverseSqrt: RealFunction = real("inverseSqrt")
  * @category math
  * @since 0.1.0
  */
-export const exp: RealFunction = analytic("exp", 2)
+export const exp: RealFunction = analytic("exp")
 
 /**
  * Two to the power of the number.
@@ -159,7 +158,7 @@ export const exp2: RealFunction = real("exp2")
  * @category math
  * @since 0.1.0
  */
-export const log: RealFunction = analytic("log", 3)
+export const log: RealFunction = analytic("log")
 
 /**
  * The logarithm to base 2: minus infinity for 0, NaN below.
@@ -220,7 +219,7 @@ export const log10: RealFunction = unary(
  * @category math
  * @since 0.1.0
  */
-export const sin: RealFunction = analytic("sin", 2)
+export const sin: RealFunction = analytic("sin")
 
 /**
  * The cosine of an angle in radians; NaN for infinite ones. Large angles lose accuracy on devices.
@@ -239,7 +238,7 @@ export const sin: RealFunction = analytic("sin", 2)
  * @category math
  * @since 0.1.0
  */
-export const cos: RealFunction = analytic("cos", 2)
+export const cos: RealFunction = analytic("cos")
 
 /**
  * The tangent of an angle in radians; NaN for infinite ones. Large angles lose accuracy on devices.
@@ -258,7 +257,7 @@ export const cos: RealFunction = analytic("cos", 2)
  * @category math
  * @since 0.1.0
  */
-export const tan: RealFunction = analytic("tan", 5)
+export const tan: RealFunction = analytic("tan")
 
 /**
  * The angle whose sine is the number, in radians; NaN outside -1 to 1.
@@ -362,7 +361,7 @@ export const hypot: {
     that: DeviceArray<B>
   ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(
-  { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!) as Expr.Expr<DType>, weight: 3 },
+  { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!) as Expr.Expr<DType> },
   Signature.commonReal
 )
 
@@ -381,7 +380,7 @@ export const hypot: {
  * @category math
  * @since 0.1.0
  */
-export const sinh: RealFunction = analytic("sinh", 2)
+export const sinh: RealFunction = analytic("sinh")
 
 /**
  * The hyperbolic cosine.
@@ -398,7 +397,7 @@ export const sinh: RealFunction = analytic("sinh", 2)
  * @category math
  * @since 0.1.0
  */
-export const cosh: RealFunction = analytic("cosh", 2)
+export const cosh: RealFunction = analytic("cosh")
 
 /**
  * The hyperbolic tangent.
@@ -415,7 +414,7 @@ export const cosh: RealFunction = analytic("cosh", 2)
  * @category math
  * @since 0.1.0
  */
-export const tanh: RealFunction = analytic("tanh", 5)
+export const tanh: RealFunction = analytic("tanh")
 
 /**
  * The inverse of the hyperbolic sine.

@@ -10,8 +10,9 @@ import * as Effect from "effect/Effect"
 import type * as Expr from "../kernels/Expr.ts"
 import * as Operations from "../kernels/expression/Operations.ts"
 import { ofArray } from "./ArrayProblem.ts"
-import { type ArrayOperation, dense, DeviceArray, Pending } from "./ArrayValue.ts"
+import { dense, DeviceArray, Pending } from "./ArrayValue.ts"
 import { astype } from "./Conversion.ts"
+import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { plain } from "./elementwise/Operands.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { apply, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
@@ -154,7 +155,7 @@ const multiplication = plain("multiply")
 const innerProduct = (self: DeviceArray, that: DeviceArray, dtype: DType): Computed => {
   const type = dtype === "f16" ? "f32" : dtype
   const total = Effect.suspend(() => {
-    const products = dense(type, self.shape, new Pending(multiplication, [self, that], [type, type]))
+    const products = dense(type, self.shape, new Pending(multiplication, [self, that], [type, type], type))
     const sum = Effect.map(reduce(Rules.sum, products, undefined), (lease) => dense(type, [], lease))
     return Effect.onExitPrimitive(sum, () => giveBack(products))
   })

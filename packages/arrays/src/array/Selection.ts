@@ -6,8 +6,10 @@
 import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import { ofArray } from "./ArrayProblem.ts"
-import type { ArrayOperation, DeviceArray } from "./ArrayValue.ts"
-import { combine, type Operand } from "./elementwise/Operands.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
+import { combine, noSuchTypes, type Operand } from "./elementwise/Operands.ts"
+import * as Signature from "./elementwise/Signature.ts"
 import type { Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
@@ -91,6 +93,7 @@ export const clip: {
   const lowType = typeBeside(low, type)
   const highType = typeBeside(high, type)
   const common = Promotion.promote(Promotion.promote(type, lowType), highType)
+  if (Signature.orderedNumber[common] === undefined) return noSuchTypes(name, type, lowType, highType)
   return combine(name, clipOperation, [self, low, high], { operands: [common, common, common], result: common })
 }, 3)
 

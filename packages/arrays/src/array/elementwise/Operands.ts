@@ -11,10 +11,11 @@ import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Operations from "../../kernels/expression/Operations.ts"
 import type { AnyFunction } from "../ArrayProblem.ts"
-import type { ArrayOperation, DeviceArray } from "../ArrayValue.ts"
+import type { DeviceArray } from "../ArrayValue.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
 import { elementOf, type Scalar, shownScalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
+import type { ArrayOperation } from "./ArrayOperation.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
 
 export type Operand = DeviceArray | Scalar
@@ -83,11 +84,14 @@ export const combine = (
 
 export const nameOf = ({ name }: ArrayOperation): string => `DeviceArray.${name}`
 
-const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
+/** The error of an operation that has no meaning for elements of these types. */
+export const noSuchTypes = (name: string, ...dtypes: ReadonlyArray<DType>): GpuError =>
   invalidRequest(
     name,
     dtypes.length === 1 ? `the array is of ${dtypes[0]}` : `the operands are of ${dtypes.join(" and ")}`,
-    "Cast first, as DeviceArray.astype(x, \"i32\") does."
+    dtypes.includes("c64")
+      ? "It has no meaning for complex numbers: take a part of them, as DeviceArray.real(x) or DeviceArray.abs(x) does."
+      : "Cast first, as DeviceArray.astype(x, \"i32\") does."
   )
 
 /** Beside truth values, numbers are not taken for such: what is meant may be arithmetic. */

@@ -101,7 +101,7 @@ const fits = ({ leaves, recorded }: Part, shape: DeviceArray["shape"], maxVector
     if (!Plan.isFlat(array, shape)) axes = Math.max(axes, shape.length)
   }
   for (const { pending } of recorded) {
-    weight += pending!.operation.weight ?? 1
+    weight += pending!.weight
     numbers += pending!.operands.length - arraysAmong(pending!.operands).length
   }
   return Plan.isModest({ vectors: vectors.size + 1, leaves: leaves.size, axes, numbers, weight }, maxVectorArguments)

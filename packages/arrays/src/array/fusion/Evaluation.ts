@@ -15,7 +15,8 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import * as Reduction from "../../kernels/reduction/Reduction.ts"
-import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { problemOf } from "../elementwise/Supported.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -97,7 +98,11 @@ export const apply = <D extends DType>(
     const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
     const records = fiber.getRef(Recording)
     const record = () =>
-      dense(dtype, shape, new Pending(operation, operands, operandTypes, scope, records ? Writes.now() : Infinity))
+      dense(
+        dtype,
+        shape,
+        new Pending(operation, operands, operandTypes, dtype, scope, records ? Writes.now() : Infinity)
+      )
     const array = record()
     if (records && array.pending!.depth <= maxDepth) return Exit.succeed(array)
     const services = servicesOf(fiber.context)
@@ -122,7 +127,11 @@ export const evaluateAll = (
 export const evaluateCopy = <D extends DType>(array: DeviceArray<D>): Computed<D> =>
   Effect.withFiber((fiber) => {
     const services = servicesOf(fiber.context)
-    const copy = dense(array.dtype, array.shape, new Pending(identity, [array], [array.dtype], services.scope))
+    const copy = dense(
+      array.dtype,
+      array.shape,
+      new Pending(identity, [array], [array.dtype], array.dtype, services.scope)
+    )
     return Effect.as(settle([copy], services), copy)
   })
 

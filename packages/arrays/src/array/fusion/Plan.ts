@@ -122,7 +122,7 @@ class Planner {
   }
 
   #apply({ dtype }: DeviceArray, pending: Pending): Step {
-    const { operandTypes, operands: given, operation } = pending
+    const { operandTypes, operands: given, weight } = pending
     const operands: Array<number> = []
     for (let at = 0; at < given.length; at++) {
       const operand = given[at]!
@@ -133,7 +133,7 @@ class Planner {
         operands.push(this.#add({ _tag: "Number", dtype: operandTypes[at]! }, undefined))
       }
     }
-    this.weight += operation.weight ?? 1
+    this.weight += weight
     return { _tag: "Apply", pending, operands, dtype }
   }
 }

@@ -12,7 +12,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
-import { type ArrayOperation, dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import type { Shape } from "../layout/Shape.ts"
 import { copyRuns, runsOf } from "./Copying.ts"
@@ -56,7 +57,7 @@ const into = (
     }
     const { dtype } = target
     const shape = typeof source === "object" ? source.shape : scalar
-    const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype]))
+    const value = dense(dtype, shape, new Pending(storeOperation, [source], [dtype], dtype))
     const plan = Plan.make([value, target], target.shape)
     if (typeof source === "object") {
       if (source.pending !== undefined && !Plan.fits(plan, 0, queue.info.limits.maxVectorArguments)) {

@@ -12,7 +12,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
-import { type ArrayOperation, dense, DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, DeviceArray, Pending } from "../ArrayValue.ts"
+import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { type ArrayServices, evaluateAll, evaluateCopy } from "../fusion/Evaluation.ts"
 import * as Indexing from "../fusion/Indexing.ts"
 import * as Plan from "../fusion/Plan.ts"
@@ -50,7 +51,7 @@ export const scatter = (given: Scattering): Effect.Effect<void, GpuError, ArrayS
     const { dispatch, info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const views = viewsOf(target, indices, axis)
     const shape = typeof source === "object" ? source.shape : scalar
-    const value = dense(target.dtype, shape, new Pending(putOperation, [source], [target.dtype]))
+    const value = dense(target.dtype, shape, new Pending(putOperation, [source], [target.dtype], target.dtype))
     const plan = Plan.make([value, views.target, views.indices], views.target.shape)
     if (indices.lease === target.lease) {
       return Effect.scoped(

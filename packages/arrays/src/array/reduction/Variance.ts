@@ -10,8 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
 import * as Operations from "../../kernels/expression/Operations.ts"
 import { ofArray } from "../ArrayProblem.ts"
-import { type ArrayOperation, dense, Pending } from "../ArrayValue.ts"
+import { dense, Pending } from "../ArrayValue.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
+import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { type Element, isComplex } from "../elementwise/Element.ts"
 import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
@@ -69,8 +70,7 @@ const deviation: ArrayOperation = {
     return isComplex(distance)
       ? Expr.add(squareOf(Expr.real(distance)), squareOf(Expr.imag(distance)))
       : squareOf(distance)
-  },
-  weight: 2
+  }
 }
 
 const squareOf = (x: Element): Element => Expr.multiply(x, x)
@@ -103,7 +103,11 @@ const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
     return Effect.flatMap(reduce(Rules.total, self, axes), (totals) => {
       const means = dense(type, kept.shape, totals)
       const ofSquares = Promotion.real(type)
-      const squares = dense(ofSquares, self.shape, new Pending(deviation, [self, means, length], [type, type, type]))
+      const squares = dense(
+        ofSquares,
+        self.shape,
+        new Pending(deviation, [self, means, length], [type, type, type], ofSquares)
+      )
       // The commands that read the totals precede their next use in the queue.
       const sums = Effect.ensuring(reduce(Rules.total, squares, axes), Effect.ignore(release(totals)))
       return Effect.flatMap(sums, (lease) => {

@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { DType } from "effect-gpu-pool/DType"
-import { type ArrayOperation, dense, DeviceArray, Pending } from "../../../src/array/ArrayValue.ts"
+import { dense, DeviceArray, Pending } from "../../../src/array/ArrayValue.ts"
+import type { ArrayOperation } from "../../../src/array/elementwise/ArrayOperation.ts"
 import * as Plan from "../../../src/array/fusion/Plan.ts"
 import * as PlanExpressions from "../../../src/array/fusion/PlanExpressions.ts"
 import { Structures } from "../../../src/array/fusion/Structures.ts"
@@ -32,7 +33,7 @@ const recorded = (
   operands: ReadonlyArray<DeviceArray | number>,
   types?: ReadonlyArray<DType>,
   dtype: DType = "f32"
-) => dense(dtype, shape, new Pending(named(name), operands, types ?? operands.map(() => "f32")))
+) => dense(dtype, shape, new Pending(named(name), operands, types ?? operands.map(() => "f32"), dtype))
 
 const add = (shape: Shape, ...operands: ReadonlyArray<DeviceArray | number>) => recorded("add", shape, operands)
 
