@@ -4,9 +4,8 @@
  * @internal
  */
 import type { ExprType, Operation } from "effect-gpu-pool/Operation"
-import { quotientOf } from "./Division.ts"
 import { applyReal as apply, complexOf as complex, constantOf, type Expr } from "./Expression.ts"
-import { hypotenuseOf } from "./Hypotenuse.ts"
+import { hypotenuseOf, infinite } from "./Hypotenuse.ts"
 
 /** The real part; of a number that is made of its parts in the same expression, that part itself. */
 const real = (z: Expr): Expr => partOf("real", z)
@@ -30,75 +29,154 @@ const product = (a: Expr, b: Expr): Expr =>
   )
 
 /**
+ * A factor that keeps sums of a few numbers of this size finite; it is 1 for most of them, whose last bits it would take from
+ * subnormal ones.
+ */
+const scaleOf = (isLarge: Expr): Expr => apply("where", [isLarge, number(1 / 16), 1])
+
+const greaterThan = (x: Expr, limit: number): Expr => apply("greater", [x, limit])
+
+const isLarge = (x: Expr): Expr => greaterThan(apply("abs", [x]), 1e37)
+
+/** The parts and the length of a number, divided by 16 where a part is large. */
+const scaled = (z: Expr) => {
+  const isAnyLarge = apply("logicalOr", [isLarge(real(z)), isLarge(imag(z))])
+  const scale = scaleOf(isAnyLarge)
+  const [x, y] = [apply("multiply", [real(z), scale]), apply("multiply", [imag(z), scale])]
+  return { x, y, length: hypotenuseOf(x, y), isAnyLarge }
+}
+
+/**
  * Divides by the greater part of the divisor first, as NumPy does, so that squares do not overflow.
  *
  * @see R. L. Smith, Algorithm 116: Complex division, Communications of the ACM 5 (1962)
  */
 const quotient = (a: Expr, b: Expr): Expr => {
   const isWide = apply("greaterEqual", [apply("abs", [real(b)]), apply("abs", [imag(b)])])
-  const greater = apply("where", [isWide, real(b), imag(b)])
-  const lesser = apply("where", [isWide, imag(b), real(b)])
-  const ratio = quotientOf(lesser, greater)
-  const scale = apply("add", [greater, apply("multiply", [lesser, ratio])])
-  const [first, second] = [apply("where", [isWide, real(a), imag(a)]), apply("where", [isWide, imag(a), real(a)])]
+  const pick = (wide: Expr, narrow: Expr): Expr => apply("where", [isWide, wide, narrow])
+  const unscaled = pick(real(b), imag(b))
+  const scale = scaleOf(isLarge(unscaled))
+  const times = (x: Expr): Expr => apply("multiply", [x, scale])
+  const [greater, lesser] = [times(unscaled), times(pick(imag(b), real(b)))]
+  const [first, second] = [times(pick(real(a), imag(a))), times(pick(imag(a), real(a)))]
+  const ratio = apply("divide", [lesser, greater])
+  const length = apply("add", [greater, apply("multiply", [lesser, ratio])])
   const along = apply("add", [first, apply("multiply", [second, ratio])])
-  const across = apply("subtract", [second, apply("multiply", [first, ratio])])
+  const turned = apply("multiply", [first, ratio])
+  const across = pick(apply("subtract", [second, turned]), apply("subtract", [turned, second]))
   const byZero = isZero(b)
   const nothing = apply("abs", [real(b)])
   const part = (ofZero: Expr, value: Expr): Expr =>
-    apply("where", [byZero, apply("divide", [ofZero, nothing]), quotientOf(value, scale)])
-  return complex(
-    part(real(a), along),
-    part(imag(a), apply("where", [isWide, across, apply("negative", [across])]))
-  )
+    apply("where", [byZero, apply("divide", [ofZero, nothing]), apply("divide", [value, length])])
+  return complex(part(real(a), along), part(imag(a), across))
+}
+
+/**
+ * Half of a number that is so large that `e^x` may be infinite, else the number. A function that grows like `e^x` is computed of
+ * that, and multiplied twice, so that its product with a small sine is finite where `e^x` is not.
+ */
+const halved = (x: Expr) => {
+  const isSteep = greaterThan(apply("abs", [x]), 80)
+  return { isSteep, half: apply("where", [isSteep, apply("multiply", [x, 0.5]), x]) }
 }
 
 /** `e^x` at the angle `y`. An angle of 0 stays 0, also where `e^x` is infinite. */
 const exponential = (z: Expr): Expr => {
-  const magnitude = apply("exp", [real(z)])
+  const { half, isSteep } = halved(real(z))
+  const root = apply("exp", [half])
+  const rest = apply("where", [isSteep, root, 1])
   const angle = imag(z)
   const isReal = apply("equal", [angle, 0])
+  const part = (factor: Expr): Expr => apply("multiply", [apply("multiply", [root, factor]), rest])
   return complex(
-    apply("where", [isReal, magnitude, apply("multiply", [magnitude, apply("cos", [angle])])]),
-    apply("where", [isReal, angle, apply("multiply", [magnitude, apply("sin", [angle])])])
+    apply("where", [isReal, apply("multiply", [root, rest]), part(apply("cos", [angle]))]),
+    apply("where", [isReal, angle, part(apply("sin", [angle]))])
   )
 }
 
-const logarithm = (z: Expr): Expr =>
-  complex(apply("log", [hypotenuseOf(real(z), imag(z))]), apply("atan2", [imag(z), real(z)]))
+const logarithm = (z: Expr): Expr => {
+  const { isAnyLarge, length } = scaled(z)
+  const rest = apply("where", [isAnyLarge, number(Math.log(16)), 0])
+  return complex(apply("add", [apply("log", [length]), rest]), apply("atan2", [imag(z), real(z)]))
+}
 
-/** The root with a real part that is not negative. No difference of nearly equal numbers is computed. */
+/**
+ * The root with a real part that is not negative; the imaginary part has the sign of the number's, also where that is a zero. No
+ * difference of nearly equal numbers is computed.
+ */
 const root = (z: Expr): Expr => {
-  const [x, y] = [apply("multiply", [real(z), 0.5]), apply("multiply", [imag(z), 0.5])]
-  const greater = apply("sqrt", [apply("add", [hypotenuseOf(x, y), apply("abs", [x])])])
-  const lesser = apply("where", [apply("equal", [greater, 0]), 0, quotientOf(apply("abs", [y]), greater)])
+  const [x, y] = [real(z), imag(z)]
+  const isAnyLarge = apply("logicalOr", [isLarge(x), isLarge(y)])
+  // The root of 8 times a number, over 4, is that of half the number; and so is that of an eighth, times 2.
+  const scale = apply("where", [isAnyLarge, number(1 / 8), 8])
+  const [a, b] = [apply("multiply", [x, scale]), apply("multiply", [y, scale])]
+  const sum = apply("add", [hypotenuseOf(a, b), apply("abs", [a])])
+  const greater = apply("multiply", [apply("sqrt", [sum]), apply("where", [isAnyLarge, number(2), 0.25])])
+  const isItself = apply("logicalOr", [apply("equal", [greater, 0]), infinite(y)])
+  const lesser = apply("where", [isItself, y, apply("divide", [y, apply("add", [greater, greater])])])
   const isRight = apply("greaterEqual", [x, 0])
-  const height = apply("where", [isRight, lesser, greater])
+  // Left of the imaginary axis the angle has the sign of the imaginary part.
+  const isBelow = apply("less", [apply("atan2", [y, x]), 0])
+  const height = apply("where", [isBelow, apply("negative", [greater]), greater])
   return complex(
-    apply("where", [isRight, greater, lesser]),
-    apply("where", [apply("less", [y, 0]), apply("negative", [height]), height])
+    apply("where", [isRight, greater, apply("abs", [lesser])]),
+    apply("where", [isRight, lesser, height])
   )
 }
 
-/** Anything to the power 0 is 1. */
+/** Anything to the power 0 is 1. A zero has other powers only where the real part of the exponent is positive, as in NumPy. */
 const power = (base: Expr, exponent: Expr): Expr => {
   const value = exponential(product(exponent, logarithm(base)))
-  const ofZero = apply("where", [isZero(base), complex(number(0), number(0)), value])
-  return apply("where", [isZero(exponent), complex(number(1), number(0)), ofZero])
+  const ofZero = apply("where", [greaterThan(real(exponent), 0), number(0), number(NaN)])
+  const ofBase = apply("where", [isZero(base), complex(ofZero, ofZero), value])
+  return apply("where", [isZero(exponent), complex(number(1), number(0)), ofBase])
 }
 
-const hyperbolic = (ofReal: "sinh" | "cosh", ofImaginary: "sinh" | "cosh") => (z: Expr): Expr =>
-  complex(
-    apply("multiply", [apply(ofReal, [real(z)]), apply("cos", [imag(z)])]),
-    apply("multiply", [apply(ofImaginary, [real(z)]), apply("sin", [imag(z)])])
+/** Of real numbers it is real, also where a hyperbolic function is infinite. */
+const hyperbolic = (ofReal: "sinh" | "cosh") => (z: Expr): Expr => {
+  const [x, y] = [real(z), imag(z)]
+  const { half, isSteep } = halved(x)
+  const [sinh, cosh] = [apply("sinh", [half]), apply("cosh", [half])]
+  const rest = apply("where", [isSteep, apply("add", [cosh, cosh]), 1])
+  const part = (a: Expr, b: Expr): Expr => apply("multiply", [apply("multiply", [a, b]), rest])
+  const [along, across] = ofReal === "sinh" ? [sinh, cosh] : [cosh, sinh]
+  const isReal = apply("equal", [y, 0])
+  const zero = ofReal === "sinh" ? y : apply("multiply", [y, apply("clip", [x, -1, 1])])
+  return complex(
+    apply("where", [isReal, apply("multiply", [along, rest]), part(along, apply("cos", [y]))]),
+    apply("where", [isReal, zero, part(across, apply("sin", [y]))])
   )
+}
 
-const [sinh, cosh] = [hyperbolic("sinh", "cosh"), hyperbolic("cosh", "sinh")]
+const [sinh, cosh] = [hyperbolic("sinh"), hyperbolic("cosh")]
 
-/** Of the tangents of the parts, which stay finite where sines and cosines of large numbers do not. */
+/**
+ * Of the tangents of the parts, which stay finite where sines and cosines of large numbers do not.
+ *
+ * @see W. Kahan, Branch cuts for complex elementary functions, The State of the Art in Numerical Analysis (1987)
+ */
 const tanh = (z: Expr): Expr => {
   const [x, y] = [apply("tanh", [real(z)]), apply("tan", [imag(z)])]
-  return quotient(complex(x, y), complex(number(1), apply("multiply", [x, y])))
+  const both = apply("multiply", [x, y])
+  const divisor = apply("add", [apply("multiply", [both, both]), 1])
+  const slope = apply("add", [apply("multiply", [y, y]), 1])
+  // Beyond 45 the imaginary part is less than any normal number.
+  const width = apply("cosh", [apply("clip", [real(z), -45, 45])])
+  const height = apply("divide", [apply("divide", [y, width]), width])
+  return complex(
+    apply("divide", [apply("multiply", [x, slope]), divisor]),
+    apply("divide", [height, divisor])
+  )
+}
+
+/** Its direction. That of an infinite number is known if one part is finite. */
+const direction = (z: Expr): Expr => {
+  const { length, x, y } = scaled(z)
+  const part = (ofScaled: Expr, of: Expr, other: Expr): Expr => {
+    const isAlong = apply("logicalAnd", [infinite(of), apply("isFinite", [other])])
+    return apply("where", [isAlong, apply("clip", [of, -1, 1]), apply("divide", [ofScaled, length])])
+  }
+  return apply("where", [isZero(z), z, complex(part(x, real(z), imag(z)), part(y, imag(z), real(z)))])
 }
 
 /** A number times `i`. */
@@ -115,10 +193,7 @@ const forms: { readonly [name in Operation]?: (a: Expr, b: Expr) => Expr } = {
   divide: quotient,
   negative: (z) => complex(apply("negative", [real(z)]), apply("negative", [imag(z)])),
   abs: (z) => hypotenuseOf(real(z), imag(z)),
-  sign: (z) => {
-    const length = complex(hypotenuseOf(real(z), imag(z)), number(0))
-    return apply("where", [isZero(z), z, quotient(z, length)])
-  },
+  sign: direction,
   sqrt: root,
   exp: exponential,
   log: logarithm,

@@ -165,9 +165,9 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: Con
 
 const single = (value: number): Expr<"f32"> => make("f32", { _tag: "Constant", value })
 
-/** A complex number of its parts. @internal */
+/** A complex number of its parts; a mistake in one of them is its own. @internal */
 export const complexOf = (real: Expr, imaginary: Expr): Expr<"c64"> =>
-  above("Expr.complex", "c64", { _tag: "Apply", operation: "complex", operands: [real, imaginary] }, [real, imaginary])
+  applyReal("complex", [real, imaginary]) as Expr<"c64">
 
 /**
  * Applies an operation that languages have; `target` is the type for `astype`. Numbers take the type of the expressions beside

@@ -21,5 +21,6 @@ export const hypotenuseOf = (x: Expr, y: Expr): Expr => {
   return apply("where", [isInfinite, Infinity, finite])
 }
 
-const infinite = (x: Expr): Expr =>
+/** Whether a number is infinite; NaN is not. */
+export const infinite = (x: Expr): Expr =>
   apply("logicalNot", [apply("logicalOr", [apply("isFinite", [x]), apply("isNaN", [x])])])
