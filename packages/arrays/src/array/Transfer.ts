@@ -187,7 +187,9 @@ const dtypeFor = (
     invalidRequest(
       operation,
       `the data is a typed array of ${dtype}, and the type asked for is ${asked}`,
-      `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
+      asked === "c64"
+        ? "Pass a Float32Array of the real and the imaginary parts, one after the other; DeviceArray.astype(x, \"c64\") takes real numbers."
+        : `Convert it first, or cast the array: DeviceArray.astype(x, "${asked}").`
     )
 }
 

@@ -175,7 +175,9 @@ const parsePairs = (operation: string, nested: AnyNested): Numbers | GpuError =>
   const parts = parse(operation, nested, "f32")
   if (parts instanceof GpuError) return parts
   const { data, shape } = parts
-  return shape.at(-1) === 2 ? { data, shape: shape.slice(0, -1) } : invalidRequest(
+  if (shape.at(-1) === 2) return { data, shape: shape.slice(0, -1) }
+  // Lists without elements are those that toNested makes of an array that has none.
+  return shape.at(-1) === 0 ? parts : invalidRequest(
     operation,
     shape.length === 0 ? "the value is a number alone" : `the innermost lists have ${shape.at(-1)} numbers`,
     "Each complex number is a list of its real and its imaginary part, as [1, -2]; DeviceArray.astype(x, \"c64\") takes real numbers."

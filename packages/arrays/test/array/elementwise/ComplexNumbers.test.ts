@@ -107,6 +107,8 @@ const laws = (gpu: GpuLayer): void => {
             sumOf(Array.from({ length: depth }, (_, k) =>
               multiply(at(Math.floor(index / columns), k), right[k * columns + index % columns]!))))
           deepStrictEqual(yield* read(yield* DeviceArray.matmul(m, n)), plain(expected))
+          const further = yield* DeviceArray.slice(m, [{ start: 1 }])
+          deepStrictEqual(yield* read(yield* DeviceArray.matmul(further, n)), plain(expected.slice(columns)))
           deepStrictEqual(yield* read(yield* DeviceArray.sum(x)), plain([sumOf(left)]))
           const byRows = Array.from({ length: rows }, (_, row) =>
             sumOf(Array.from({ length: depth }, (_, k) =>
@@ -175,7 +177,7 @@ const laws = (gpu: GpuLayer): void => {
         const rotate = ElementwiseKernel.make({
           name: "rotate",
           args: [
-            KernelArgument.VectorArg("c64", "z", { access: "read" }),
+            KernelArgument.VectorArg("c64", "z", { access: "read", withOffset: true }),
             KernelArgument.VectorArg("c64", "y", { access: "write", withOffset: true }),
             KernelArgument.ScalarArg("c64", "turn")
           ],
@@ -188,7 +190,10 @@ const laws = (gpu: GpuLayer): void => {
         const y = yield* BufferPool.allocate(32)
         yield* CommandQueue.write(z, Float32Array.of(1, 2, 3, 4, 5, 6))
         yield* CommandQueue.fill(y, 0)
-        yield* CommandQueue.dispatch(rotate, { z, y: { buffer: y, offset: 1 }, turn: [0, 1] }, 3)
+        const further = yield* BufferPool.allocate(32)
+        yield* CommandQueue.write(further, Float32Array.of(9, 9, 1, 2, 3, 4, 5, 6))
+        const views = { z: { buffer: further, offset: 1 }, y: { buffer: y, offset: 1 } }
+        yield* CommandQueue.dispatch(rotate, { ...views, turn: [0, 1] }, 3)
         const turned = yield* CommandQueue.read(y, Float32Array)
         deepStrictEqual([...turned], [0, 0, -6, 4, -10, 8, -12, 10])
         const product = ReductionKernel.make({
@@ -219,12 +224,25 @@ const laws = (gpu: GpuLayer): void => {
         yield* refuses("InvalidRequest", DeviceArray.argmax(x), "complex numbers have no order")
         yield* refuses("InvalidRequest", DeviceArray.cummax(x), "complex numbers have no order")
         yield* refuses("InvalidRequest", DeviceArray.less(x, x), "c64")
-        yield* refuses("InvalidRequest", DeviceArray.floor(x), "c64")
+        yield* refuses("InvalidRequest", DeviceArray.floor(x), "c64", "DeviceArray.abs(x)")
+        yield* refuses("InvalidRequest", DeviceArray.clip(x, 0, 1), "DeviceArray.clip", "c64", "DeviceArray.real(x)")
+        yield* refuses(
+          "InvalidRequest",
+          // @ts-expect-error: parts are f32
+          DeviceArray.fromHost(Float64Array.of(1, 2), { dtype: "c64" }),
+          "Float32Array of the real and the imaginary parts"
+        )
         yield* refuses("InvalidRequest", DeviceArray.atan2(x, 1), "c64")
         yield* refuses("InvalidRequest", DeviceArray.complex(x, 1), "c64")
         yield* refuses("InvalidRequest", DeviceArray.fromHost(Float32Array.of(1, 2, 3), { dtype: "c64" }), "3 numbers")
         yield* refuses("InvalidRequest", DeviceArray.fromHost([1, 2, 3], { dtype: "c64" }), "have 3 numbers")
         yield* refuses("InvalidRequest", DeviceArray.fromHost(1, { dtype: "c64" }), "a number alone")
+        const lists: ReadonlyArray<ReadonlyArray<DeviceArray.NestedNumbers>> = [[], [[], []]]
+        for (const empty of lists) {
+          const none = yield* DeviceArray.fromHost(empty, { dtype: "c64" })
+          deepStrictEqual(none.shape, empty.length === 0 ? [0] : [2, 0])
+          deepStrictEqual(yield* DeviceArray.toNested(none), empty)
+        }
         const real = yield* DeviceArray.zeros([1])
         yield* refuses("InvalidRequest", DeviceArray.assign(real, x), "the value is c64", "DeviceArray.real(value)")
         const wrong = ElementwiseKernel.make({
