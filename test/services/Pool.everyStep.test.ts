@@ -122,46 +122,63 @@ const releasedAt = Effect.fnUntraced(function*(
   return reached
 })
 
-describe.each(kinds)("a pool of %s", (kind) => {
-  describe.each(Object.entries(shortages))(
-    "where memory is released twice, in a shortage %s",
-    (_shortage, shortage) => {
-      it.live.each(Object.entries(answers))(
-        "a request is served once, and leaves nothing behind, where there is %s",
-        ([_name, handlers]) =>
+/** Tries every step of the request. */
+const atEveryStep = Effect.fnUntraced(function*(tried: Case) {
+  let k = 0
+  while (yield* releasedAt(tried, k)) k = stepAfter(k)
+  assert.isAtLeast(k, 2)
+  assert.isBelow(k, 1000)
+})
+
+/**
+ * One kind for each combination of the others: all pools run the same machine and the same shell for requests that wait. Each kind
+ * meets each two values of the others.
+ */
+const kindOf = (...places: ReadonlyArray<number>): Kind =>
+  kinds[places.reduce((sum, place) => sum + place, 0) % kinds.length]!
+
+const numbered = <A>(values: Readonly<Record<string, A>>) =>
+  Object.entries(values).map(([name, value], place) => ({ name, value, place }))
+
+describe.each(numbered(shortages))("a request in a shortage $name", (shortage) => {
+  it.live.each(numbered(answers))(
+    "is served once, and leaves nothing behind, where memory is released twice, and there is $name",
+    (handlers) =>
+      Effect.gen(function*() {
+        for (const [patience, waitPolicy] of [waitPolicies.waits!, waitPolicies.fails!].entries()) {
+          for (const [distance, gap] of [0, 1, 3].entries()) {
+            yield* atEveryStep({
+              kind: kindOf(shortage.place, handlers.place, patience, distance),
+              shortage: shortage.value,
+              waitPolicy,
+              handlers: handlers.value,
+              request: requests.allocate,
+              sizes: [50, 50],
+              gap
+            })
+          }
+        }
+      })
+  )
+
+  describe.each(numbered(waitPolicies))("that $name", (waitPolicy) => {
+    describe.each(numbered(answers))("where there is $name", (handlers) => {
+      it.live.each(numbered(requests))(
+        "is served once, and leaves nothing behind, whenever another gives back: $name",
+        (request) =>
           Effect.gen(function*() {
-            for (const waitPolicy of [waitPolicies.waits!, waitPolicies.fails!]) {
-              for (const gap of [0, 1, 3]) {
-                const request = requests.allocate
-                let k = 0
-                while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes: [50, 50], gap }, k)) {
-                  k = stepAfter(k)
-                }
-                assert.isAtLeast(k, 2)
-                assert.isBelow(k, 1000)
-              }
+            for (const [together, sizes] of returns.entries()) {
+              yield* atEveryStep({
+                kind: kindOf(shortage.place, waitPolicy.place, handlers.place, request.place, together),
+                shortage: shortage.value,
+                waitPolicy: waitPolicy.value,
+                handlers: handlers.value,
+                request: request.value,
+                sizes
+              })
             }
           })
       )
-    }
-  )
-
-  describe.each(Object.entries(shortages))("a request that comes in a shortage %s", (_shortage, shortage) => {
-    describe.each(Object.entries(waitPolicies))("and %s", (_patience, waitPolicy) => {
-      describe.each(Object.entries(answers))("where there is %s", (_handlers, handlers) => {
-        it.live.each(Object.entries(requests))(
-          "is served once, and leaves nothing behind, whenever another gives back: %s",
-          ([_name, request]) =>
-            Effect.gen(function*() {
-              for (const sizes of returns) {
-                let k = 0
-                while (yield* releasedAt({ kind, shortage, waitPolicy, handlers, request, sizes }, k)) k = stepAfter(k)
-                assert.isAtLeast(k, 2)
-                assert.isBelow(k, 1000)
-              }
-            })
-        )
-      })
     })
   })
 })
