@@ -18,7 +18,7 @@ export interface Signature {
   readonly result: ExprType
 }
 
-/** Every operation, with all its combinations of these types and truth values. */
+/** Every operation, with all its combinations of these types and truth values that give one of them. */
 export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signature> => {
   const all = [...new Set<ExprType>([...types, "bool"])]
   return (Object.keys(operations) as Array<Operation>).flatMap((operation) => {
@@ -32,7 +32,7 @@ export const signaturesOf = (types: ReadonlyArray<DType>): ReadonlyArray<Signatu
         (_, at): ExprType => rule === "where" && at === 0 ? "bool" : rule === "shift" && at === 1 ? "u32" : type
       )
       const result = resultType(operation, operands, undefined)
-      return result === undefined ? [] : [{ operation, operands, result }]
+      return result === undefined || !all.includes(result) ? [] : [{ operation, operands, result }]
     })
   })
 }
