@@ -1,6 +1,6 @@
 /**
  * Watches the WebGPU devices of a Node program that is not ours: `node --import @effect-gpu-pool/interop/node program.mjs`. When the
- * program ends, it says on standard error what was still alive.
+ * program ends, it says on standard error what was still alive. Whatever happens to it, the program goes on, and ends with its own code.
  *
  * @since 0.1.0
  */
@@ -8,28 +8,51 @@ import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
+import type { Observation } from "./observe/Observation.ts"
 import { observe } from "./observe/Observe.ts"
 import type { Classes } from "./observe/Targets.ts"
 
+const say = (text: string): void => {
+  process.stderr.write(`GPU memory: ${text}\n`)
+}
+
 /** Where npm `webgpu` of the program is, whose classes its devices have; `undefined` where it is not installed. */
 const placeOfWebGpu = (): string | undefined => {
+  const folder = join(process.cwd(), "program.js")
+  for (const program of [process.argv[1] ?? folder, folder]) {
+    try {
+      return createRequire(program).resolve("webgpu")
+    } catch (error) {
+      if ((error as { readonly code?: string }).code !== "MODULE_NOT_FOUND") throw error
+    }
+  }
+  return undefined
+}
+
+const report = (observation: Observation): void => {
+  say(observation.table())
+  const path = process.env["GPU_MEMORY_RECORDING"]
+  if (path === undefined || path === "") return
   try {
-    return createRequire(join(process.cwd(), "program.js")).resolve("webgpu")
+    writeFileSync(path, observation.recording())
   } catch (error) {
-    if ((error as { readonly code?: string }).code === "MODULE_NOT_FOUND") return undefined
-    throw error
+    say(`the recording could not be written to GPU_MEMORY_RECORDING: ${String(error)}`)
   }
 }
 
-const place = placeOfWebGpu()
-if (place === undefined) {
-  process.stderr.write("GPU memory: nothing to watch, since npm webgpu is not installed where the program runs.\n")
-} else {
+const watch = async (): Promise<void> => {
+  const place = placeOfWebGpu()
+  if (place === undefined) {
+    say("nothing to watch, since npm webgpu is found neither from the program's file nor from the working directory.")
+    return
+  }
   const { globals } = await import(pathToFileURL(place).href) as { readonly globals: Classes }
   const observation = observe(globals)
-  process.on("exit", () => {
-    const path = process.env["GPU_MEMORY_RECORDING"]
-    process.stderr.write(`GPU memory: ${observation.table()}\n`)
-    if (path !== undefined && path !== "") writeFileSync(path, observation.recording())
-  })
+  process.on("exit", () => report(observation))
+}
+
+try {
+  await watch()
+} catch (error) {
+  say(`nothing is watched, since npm webgpu could not be loaded: ${String(error)}`)
 }
