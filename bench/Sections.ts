@@ -13,6 +13,7 @@ import * as Hit from "./sections/Hit.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Machine from "./sections/Machine.ts"
 import * as Memory from "./sections/Memory.ts"
+import * as Observing from "./sections/Observing.ts"
 import * as Policies from "./sections/Policies.ts"
 import * as Queues from "./sections/Queues.ts"
 import * as Recordings from "./sections/Recordings.ts"
@@ -40,5 +41,6 @@ export const all = [
   Arrays.section,
   Policies.section,
   Recordings.section,
+  Observing.section,
   Frames.section
 ]

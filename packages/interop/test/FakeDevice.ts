@@ -37,7 +37,7 @@ export class FakeDevice {
   }
 
   createTexture(descriptor: BufferDescriptor): FakeBuffer {
-    return this.createBuffer(descriptor)
+    return new FakeBuffer(descriptor)
   }
 
   destroy(): void {

@@ -1,5 +1,5 @@
 /** Observations of devices: against a model, on Dawn, and as recordings. */
-import { observe } from "@effect-gpu-pool/interop/observe"
+import { type DeviceMemoryObject, observe } from "@effect-gpu-pool/interop/observe"
 import { Recording, Replay } from "@effect-gpu-pool/observability"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -129,7 +129,7 @@ describe("observe", () => {
     deepStrictEqual(Object.keys(buffer).sort(), ["isDestroyed", "label", "size", "usage"])
     assert.throws(() => device.createBuffer({ size: -1, usage: 8 }), TypeError)
     strictEqual(observation.counts().made, 1)
-    strictEqual(device.createBuffer.name, "createBuffer")
+    deepStrictEqual([device.createBuffer.name, device.createBuffer.length], ["createBuffer", 1])
     buffer.destroy()
     buffer.destroy()
     assert.isTrue(buffer.isDestroyed)
@@ -163,6 +163,43 @@ describe("observe", () => {
     strictEqual(device.createBuffer, outer)
     strictEqual(device.createBuffer({ size: 4, usage: 8 }).size, 4)
     strictEqual(observation.counts().made, 0)
+  })
+
+  it("counts an object that a device gives again only when it was destroyed", () => {
+    const device = new FakeDevice()
+    const one = new FakeBuffer({ size: 8, usage: 8 })
+    device.createBuffer = () => one
+    const observation = observe(device)
+    for (let step = 0; step < 3; step++) device.createBuffer({ size: 8, usage: 8 })
+    deepStrictEqual([observation.counts().made, observation.counts().live], [1, 1])
+    one.destroy()
+    device.createBuffer({ size: 8, usage: 8 })
+    deepStrictEqual([observation.counts().made, observation.counts().live], [2, 1])
+    observation.stop()
+    one.destroy()
+    strictEqual(observation.counts().live, 1)
+  })
+
+  it("takes stacks as a program lets the engine write them", () => {
+    const device = new FakeDevice()
+    const observation = observe(device, { frames: 2 })
+    const { prepareStackTrace, stackTraceLimit } = Error
+    const inner = () => device.createBuffer({ size: 8, usage: 8 })
+    const outer = () => inner()
+    try {
+      Error.stackTraceLimit = 1
+      outer()
+      strictEqual(Error.stackTraceLimit, 1)
+      const [{ frames }] = observation.live() as [DeviceMemoryObject]
+      deepStrictEqual(frames.map((frame) => frame.split(" ")[0]), ["inner", "outer"])
+      Error.prepareStackTrace = (_, sites) => sites
+      outer()
+      deepStrictEqual(observation.live()[1]!.frames, [])
+    } finally {
+      Error.prepareStackTrace = prepareStackTrace
+      Error.stackTraceLimit = stackTraceLimit
+    }
+    observation.stop()
   })
 
   it("names the line that made an object", () => {

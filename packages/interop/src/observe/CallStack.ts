@@ -4,43 +4,36 @@
  * @internal
  */
 
-/** What V8 has of `Error`; other engines have parts of it. */
-interface Engine {
-  stackTraceLimit?: number
-  readonly captureStackTrace?: (target: object, without: object) => void
-}
-
-const engine = Error as unknown as Engine
-
 /** A stack that the engine writes as a text when it is read. */
 export interface Stack {
-  readonly stack?: string
+  readonly stack?: unknown
 }
 
-/** The frames from this file to the patched method, where an engine cannot leave them out. */
-const innerFrames = 3
+/** The frames of this function and of the patched method that calls it. */
+const innerFrames = 2
 
-/** Takes a stack of at most so many frames, from the caller of the function `entry` on. */
-export const capture = (frames: number, entry: object): Stack => {
-  if (engine.captureStackTrace === undefined) {
-    const { stack = "" } = new Error()
-    return { stack: linesOf(stack).slice(innerFrames).join("\n") }
-  }
-  const target: Stack = {}
-  const before = engine.stackTraceLimit
-  if (before !== undefined) engine.stackTraceLimit = frames
-  engine.captureStackTrace(target, entry)
-  if (before !== undefined) engine.stackTraceLimit = before
-  return target
+/** Takes a stack with at least so many frames outside of the patched method, which calls it. */
+export const capture = (frames: number): Stack => {
+  const before = Reflect.get(Error, "stackTraceLimit")
+  // V8 has the limit. It takes no assignment where a program has frozen it.
+  if (before !== undefined) Reflect.set(Error, "stackTraceLimit", frames + innerFrames)
+  const stack = new Error()
+  if (before !== undefined) Reflect.set(Error, "stackTraceLimit", before)
+  return stack
 }
 
 /** V8 writes `    at f (place)`, other engines `f@place`. */
 const linesOf = (stack: string): ReadonlyArray<string> =>
   stack.split("\n").filter((line) => /^\s*at /.test(line) || line.includes("@"))
 
-/** The frames of a stack, the innermost first, as `classify (file:///app/leak.mjs:11:80)`. */
-export const framesOf = ({ stack = "" }: Stack, most: number): ReadonlyArray<string> =>
-  linesOf(stack).slice(0, most).map((line) => line.trim().replace(/^at /, ""))
+/**
+ * The frames of a stack, the innermost first, as `classify (file:///app/leak.mjs:11:80)`. None where the program has a
+ * `prepareStackTrace` that makes no text of them.
+ */
+export const framesOf = ({ stack }: Stack, most: number): ReadonlyArray<string> =>
+  typeof stack === "string"
+    ? linesOf(stack).slice(innerFrames, innerFrames + most).map((line) => line.trim().replace(/^at /, ""))
+    : []
 
 /** Code that no program's author has written. */
 const foreign = /node_modules|node:internal|<anonymous>$|^native |\[native code\]/

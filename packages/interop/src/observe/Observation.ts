@@ -3,13 +3,15 @@
  *
  * @since 0.1.0
  */
-import { capture, framesOf, isForeign, siteOf } from "./CallStack.ts"
+import { framesOf, isForeign, siteOf } from "./CallStack.ts"
+import { EventLog } from "./EventLog.ts"
+import { makeMarks } from "./Marks.ts"
 import type { Counts, DeviceMemoryObject, Ending, Group, Moment, Selection } from "./ObservedMemory.ts"
 import { type Call, listen } from "./Patch.ts"
 import { textOf } from "./RecordingText.ts"
 import type { Adapter, Device, Gpu, Target } from "./Targets.ts"
 import { textureBytes, type TextureShape } from "./TextureBytes.ts"
-import type { Happening, Labelled, ObservedDevice, Tracked } from "./Tracked.ts"
+import type { Labelled, ObservedDevice, Tracked } from "./Tracked.ts"
 
 /**
  * The options of an observation.
@@ -46,19 +48,18 @@ export class Observation {
   readonly #frames: number
   readonly #ignore: (frame: string) => boolean
   readonly #onCollected: ((group: Group) => void) | undefined
-  readonly #mostEvents: number
   readonly #ends: Array<() => void> = []
   /** Those that live, by their numbers. */
   readonly #live = new Map<number, Tracked>()
   /** Those that have ended and were alive at a moment that the program noted. */
   readonly #past: Array<Tracked> = []
-  readonly #events: Array<Happening> = []
-  #firstEvent = 0
-  #forgottenEvents = 0
-  readonly #byObject = new WeakMap<object, Tracked>()
-  readonly #devices = new WeakMap<object, ObservedDevice>()
+  readonly #events: EventLog
+  /** Times are kept as milliseconds since then: small integers, which an engine keeps without an object for each. */
+  readonly #beganAt = Date.now()
+  readonly #objects = makeMarks<Tracked>()
+  readonly #devices = makeMarks<ObservedDevice>()
   #deviceCount = 0
-  /** The prototypes whose `destroy` it hears. */
+  /** The prototypes of objects whose `destroy` it hears, and those that have these. */
   readonly #classes = new WeakSet<object>()
   /** Hears that a garbage collection has run, by an object that nothing holds: to register every object would cost a microsecond each. */
   readonly #collections = new FinalizationRegistry<undefined>(() => {
@@ -80,7 +81,7 @@ export class Observation {
   constructor(target: Target, options: ObserveOptions = {}) {
     const { ignore, onCollected } = options
     this.#frames = options.frames ?? defaults.frames
-    this.#mostEvents = options.events ?? defaults.events
+    this.#events = new EventLog(options.events ?? defaults.events)
     this.#ignore = typeof ignore === "function"
       ? ignore
       : ignore === undefined
@@ -93,7 +94,7 @@ export class Observation {
 
   /** The objects, the largest first. */
   live(selection: Selection = {}): ReadonlyArray<DeviceMemoryObject> {
-    const now = Date.now()
+    const now = this.#now()
     return this.#selected(selection, now)
       .map((tracked) => this.#shown(tracked, now))
       .sort((a, b) => b.bytes - a.bytes || a.id - b.id)
@@ -101,7 +102,7 @@ export class Observation {
 
   /** The objects by the lines of the program that made them and by their labels, those with the most bytes first. */
   groups(selection: Selection = {}): ReadonlyArray<Group> {
-    return this.#grouped(this.#selected(selection, Date.now()))
+    return this.#grouped(this.#selected(selection, this.#now()))
   }
 
   /** How many objects and bytes there are, and were. */
@@ -144,13 +145,13 @@ export class Observation {
    * is what `effect-gpu-pool view`, `replay`, `export` and `top` read.
    */
   recording(): string {
-    const first = this.#firstEvent
     return textOf({
-      events: this.#events.slice(first),
+      events: this.#events.happenings(),
       live: Array.from(this.#live.values()),
       siteOf: (tracked) => this.#siteOf(tracked),
+      beganAt: this.#beganAt,
       takenAt: Date.now(),
-      dropped: first + this.#forgottenEvents
+      dropped: this.#events.dropped
     })
   }
 
@@ -168,8 +169,8 @@ export class Observation {
     else this.#attachDevice(target)
   }
 
-  #listen(object: object, name: string, listener: (call: Call) => void): void {
-    this.#ends.push(listen(object, name, listener))
+  #listen(object: object, name: string, hear: (call: Call) => void, frames = 0): void {
+    this.#ends.push(listen(object, name, { hear, frames }))
   }
 
   #attachGpu(gpu: Gpu): void {
@@ -188,15 +189,15 @@ export class Observation {
   }
 
   #attachDevice(device: Device): void {
-    if (this.#devices.has(device)) return
+    if (this.#devices.get(device) !== undefined) return
     this.#known(device)
     this.#listenToDevice(device)
   }
 
   /** A device, or the prototype of all. */
   #listenToDevice(device: object): void {
-    this.#listen(device, "createBuffer", (call) => this.#madeBuffer(call))
-    this.#listen(device, "createTexture", (call) => this.#madeTexture(call))
+    this.#listen(device, "createBuffer", (call) => this.#madeBuffer(call), this.#frames)
+    this.#listen(device, "createTexture", (call) => this.#madeTexture(call), this.#frames)
     this.#listen(device, "destroy", ({ self }) => this.#endAll(this.#devices.get(self), "deviceDestroyed"))
   }
 
@@ -205,28 +206,34 @@ export class Observation {
     const known = this.#devices.get(device)
     if (known !== undefined) return known
     const found = { number: this.#deviceCount++, name: nameOf(device) }
-    this.#devices.set(device, found)
-    device.lost.then(
-      ({ reason }) => this.#endAll(found, reason === "destroyed" ? "deviceDestroyed" : "deviceLost"),
-      ignored
-    )
+    this.#devices.put(device, found)
+    // A device keeps what waits for its loss.
+    const self = new WeakRef(this)
+    const endAll = (ending: Ending): void => {
+      const observation = self.deref()
+      if (observation !== undefined) observation.#endAll(found, ending)
+    }
+    device.lost.then(({ reason }) => endAll(reason === "destroyed" ? "deviceDestroyed" : "deviceLost"), ignored)
     return found
   }
 
   /** Hears `destroy` of an object's class, once for each class: that costs less than to hear that of each object. */
   #listenToClass(object: object): void {
-    let prototype: object | null = Object.getPrototypeOf(object)
+    const nearest: object = Object.getPrototypeOf(object)
+    if (this.#classes.has(nearest)) return
+    this.#classes.add(nearest)
+    let prototype: object | null = nearest
     while (prototype !== null && !Object.hasOwn(prototype, "destroy")) prototype = Object.getPrototypeOf(prototype)
-    if (prototype === null || this.#classes.has(prototype)) return
+    if (prototype === null || prototype !== nearest && this.#classes.has(prototype)) return
     this.#classes.add(prototype)
     this.#listen(prototype, "destroy", ({ self }) => {
-      const tracked = this.#byObject.get(self)
+      const tracked = this.#objects.get(self)
       if (tracked !== undefined) this.#end(tracked, "destroyed")
     })
   }
 
   #madeBuffer(call: Call): void {
-    const { size, usage } = call.result as { readonly size: number; readonly usage: number }
+    const { size, usage } = sizeOf(call)
     this.#add(call, "buffer", size, usage, undefined)
   }
 
@@ -236,13 +243,16 @@ export class Observation {
   }
 
   #add(
-    { entry, result, self }: Call,
+    { argument, result, self, stack }: Call,
     kind: Tracked["kind"],
     bytes: number,
     usage: number,
     shape: Tracked["shape"]
   ): void {
     const object = result as Labelled
+    const before = this.#objects.get(object)
+    // A device that pools gives an object again when it was destroyed; one of its methods may call another.
+    if (before !== undefined && before.ending === undefined) return
     this.#listenToClass(object)
     const tracked: Tracked = {
       id: ++this.#made,
@@ -251,20 +261,20 @@ export class Observation {
       usage,
       shape,
       device: this.#known(self as Device),
-      madeAt: Date.now(),
-      stack: this.#frames > 0 ? capture(this.#frames, entry) : undefined,
+      madeAt: this.#now(),
+      stack: this.#frames > 0 ? stack : undefined,
       object: new WeakRef(object),
-      label: object.label,
+      label: (argument as Partial<Labelled> | undefined)?.label ?? "",
       ending: undefined,
       endedAt: 0,
-      endedAs: Infinity
+      endedAs: 0
     }
     this.#live.set(tracked.id, tracked)
-    this.#byObject.set(object, tracked)
+    this.#objects.put(object, tracked)
     this.#madeBytes += bytes
     this.#liveBytes += bytes
     if (this.#liveBytes > this.#peakBytes) this.#peakBytes = this.#liveBytes
-    this.#happened({ at: tracked.madeAt, ends: false, tracked })
+    this.#events.add(tracked)
   }
 
   #endAll(device: ObservedDevice | undefined, ending: Ending): void {
@@ -273,15 +283,15 @@ export class Observation {
 
   #end(tracked: Tracked, ending: Ending): void {
     if (tracked.ending !== undefined || this.#isStopped) return
-    const object = tracked.object.deref()
-    if (object !== undefined) tracked.label = object.label
+    tracked.label = labelOf(tracked)
+    tracked.object = undefined
     tracked.ending = ending
-    tracked.endedAt = Date.now()
+    tracked.endedAt = this.#now()
     tracked.endedAs = ++this.#ended
     this.#live.delete(tracked.id)
     this.#liveBytes -= tracked.bytes
     if (tracked.id <= this.#lastMoment) this.#past.push(tracked)
-    this.#happened({ at: tracked.endedAt, ends: true, tracked })
+    this.#events.add(tracked)
     if (ending === "collected") this.#collectedCount++
     else this.#destroyed++
   }
@@ -292,7 +302,8 @@ export class Observation {
 
   /** Ends the objects that were collected, and tells of those whose sites are new. */
   #findCollected(): void {
-    const collected = Array.from(this.#live.values()).filter(({ object }) => object.deref() === undefined)
+    if (this.#isStopped) return
+    const collected = Array.from(this.#live.values()).filter(({ object }) => object?.deref() === undefined)
     for (const tracked of collected) this.#end(tracked, "collected")
     const onCollected = this.#onCollected
     if (onCollected === undefined) return
@@ -301,15 +312,8 @@ export class Observation {
     for (const group of groups) onCollected(group)
   }
 
-  #happened(happening: Happening): void {
-    this.#events.push(happening)
-    if (this.#events.length - this.#firstEvent > this.#mostEvents) this.#firstEvent++
-    // So that each event is moved once.
-    if (this.#firstEvent > this.#mostEvents) {
-      this.#events.splice(0, this.#firstEvent)
-      this.#forgottenEvents += this.#firstEvent
-      this.#firstEvent = 0
-    }
+  #now(): number {
+    return Date.now() - this.#beganAt
   }
 
   #selected({ aliveAt, madeAfter, olderThan = 0 }: Selection, now: number): ReadonlyArray<Tracked> {
@@ -318,7 +322,8 @@ export class Observation {
     const isMeant = ({ id, madeAt }: Tracked): boolean => id > after && now - madeAt >= olderThan
     if (aliveAt === undefined) return Array.from(this.#live.values()).filter(isMeant)
     return [...this.#past, ...this.#live.values()].filter((tracked) =>
-      tracked.id <= aliveAt.made && tracked.endedAs > aliveAt.ended && isMeant(tracked)
+      tracked.id <= aliveAt.made && (tracked.ending === undefined || tracked.endedAs > aliveAt.ended) &&
+      isMeant(tracked)
     )
   }
 
@@ -341,7 +346,7 @@ export class Observation {
       usage,
       shape: shownShape(tracked),
       device: device.name,
-      madeAt,
+      madeAt: this.#beganAt + madeAt,
       age: (tracked.ending === undefined ? now : tracked.endedAt) - madeAt,
       site: siteOf(frames, this.#ignore),
       frames,
@@ -350,7 +355,7 @@ export class Observation {
   }
 
   #grouped(all: ReadonlyArray<Tracked>): ReadonlyArray<Group> {
-    const now = Date.now()
+    const now = this.#now()
     const groups = new Map<string, { count: number; bytes: number; first: DeviceMemoryObject }>()
     for (const tracked of all) {
       const shown = this.#shown(tracked, now)
@@ -374,6 +379,17 @@ export class Observation {
   }
 }
 
+/** Of a buffer. An integer of the descriptor is what the buffer has, which takes several times as long to tell it. */
+const sizeOf = ({ argument, result }: Call): BufferSize => {
+  const { size, usage } = argument as BufferSize
+  return Number.isSafeInteger(size) && Number.isSafeInteger(usage) ? { size, usage } : result as BufferSize
+}
+
+interface BufferSize {
+  readonly size: number
+  readonly usage: number
+}
+
 /** A copy, since the texture itself is not kept. */
 const shapeOf = (
   { depthOrArrayLayers, dimension, format, height, mipLevelCount, sampleCount, width }: TextureShape
@@ -385,7 +401,7 @@ const shownShape = ({ bytes, shape }: Tracked): string => {
   return `texture ${format} ${width}×${height}${layers === 1 ? "" : `×${layers}`}`
 }
 
-const labelOf = ({ label, object }: Tracked): string => object.deref()?.label ?? label
+const labelOf = ({ label, object }: Tracked): string => object?.deref()?.label ?? label
 
 /** The label of a device, or what its adapter is called. */
 const nameOf = ({ adapterInfo, label }: Device): string =>

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { capture, type Stack } from "./CallStack.ts"
 
 type Method = (this: unknown, ...args: ReadonlyArray<unknown>) => unknown
 
@@ -10,19 +11,26 @@ type Method = (this: unknown, ...args: ReadonlyArray<unknown>) => unknown
 export interface Call {
   readonly result: unknown
   readonly self: object
-  readonly args: ReadonlyArray<unknown>
-  /** The method that the program called: its caller is the program. */
-  readonly entry: object
+  /** What it was called with first. */
+  readonly argument: unknown
+  /** Where it was called from, if one of the listeners wants frames. */
+  readonly stack: Stack | undefined
 }
 
 /** Hears a call after it has returned. */
-export type Listener = (call: Call) => void
+export interface Listener {
+  readonly hear: (call: Call) => void
+  /** How many frames it wants. */
+  readonly frames: number
+}
 
 interface Patched {
   /** What the object had of its own before; `undefined` where it inherited the method. */
   readonly before: PropertyDescriptor | undefined
   readonly method: Method
   readonly listeners: Set<Listener>
+  /** The most that any of them wants. */
+  frames: number
 }
 
 /** By the object, and by the name of its method. */
@@ -36,10 +44,16 @@ const patches = new WeakMap<object, Map<string, Patched>>()
 export const listen = (object: object, name: string, listener: Listener): () => void => {
   const patched = patches.get(object)?.get(name) ?? put(object, name)
   patched.listeners.add(listener)
+  countFrames(patched)
   return () => {
     patched.listeners.delete(listener)
+    countFrames(patched)
     if (patched.listeners.size === 0) restore(object, name, patched)
   }
+}
+
+const countFrames = (patched: Patched): void => {
+  patched.frames = Math.max(0, ...Array.from(patched.listeners, ({ frames }) => frames))
 }
 
 const put = (object: object, name: string): Patched => {
@@ -47,10 +61,12 @@ const put = (object: object, name: string): Patched => {
   const listeners = new Set<Listener>()
   const method: Method = function(...args) {
     const result = Reflect.apply(inner, this, args)
-    for (const listener of listeners) listener({ result, self: this as object, args, entry: method })
+    const stack = patched.frames > 0 ? capture(patched.frames) : undefined
+    for (const { hear } of listeners) hear({ result, self: this as object, argument: args[0], stack })
     return result
   }
   Object.defineProperty(method, "name", { value: name, configurable: true })
+  Object.defineProperty(method, "length", { value: inner.length, configurable: true })
   const before = Object.getOwnPropertyDescriptor(object, name)
   Object.defineProperty(object, name, {
     value: method,
@@ -58,7 +74,7 @@ const put = (object: object, name: string): Patched => {
     enumerable: before?.enumerable ?? false,
     configurable: true
   })
-  const patched = { before, method, listeners }
+  const patched: Patched = { before, method, listeners, frames: 0 }
   const ofObject = patches.get(object) ?? new Map<string, Patched>()
   patches.set(object, ofObject.set(name, patched))
   return patched

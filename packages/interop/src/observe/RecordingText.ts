@@ -13,7 +13,8 @@ export interface Observed {
   /** The objects that live now. */
   readonly live: ReadonlyArray<Tracked>
   readonly siteOf: (tracked: Tracked) => string | undefined
-  /** In milliseconds since 1970. */
+  /** When the observation began, and when this is written, in milliseconds since 1970. */
+  readonly beganAt: number
   readonly takenAt: number
   /** How many events before the first one were dropped. */
   readonly dropped: number
@@ -83,12 +84,13 @@ const familiesOf = (all: ReadonlyArray<Tracked>) => {
 }
 
 /** The text of a recording. */
-export const textOf = ({ dropped, events, live, siteOf, takenAt }: Observed): string => {
+export const textOf = ({ beganAt, dropped, events, live, siteOf, takenAt }: Observed): string => {
   const texts = new Texts()
   const before = wasBefore(events, live)
   const all = [...new Set([...before, ...events.map(({ tracked }) => tracked)])]
   const devices = new Map(all.map(({ device }) => [device.number, device]))
-  const lines = events.flatMap(({ at, ends, tracked }) => {
+  const lines = events.flatMap(({ at: after, ends, tracked }) => {
+    const at = beganAt + after
     const { bytes, device, id, label } = tracked
     const [pool, name, site] = [texts.placeOf(poolOf(tracked)), texts.placeOf(label), texts.placeOf(siteOf(tracked))]
     if (!ends) {

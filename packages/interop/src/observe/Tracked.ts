@@ -16,13 +16,16 @@ export interface Tracked {
   /** Of textures. */
   readonly shape: TextureShape | undefined
   readonly device: ObservedDevice
+  /** In milliseconds since the observation began. */
   readonly madeAt: number
   readonly stack: Stack | undefined
-  readonly object: WeakRef<Labelled>
+  /** While it lives: an engine looks through all such references whenever it collects. */
+  object: WeakRef<Labelled> | undefined
   label: string
   ending: Ending | undefined
+  /** In milliseconds since the observation began; 0 while it lives. */
   endedAt: number
-  /** How many objects had ended when it did, itself among them; infinite while it lives. */
+  /** How many objects had ended when it did, itself among them; 0 while it lives. */
   endedAs: number
 }
 
@@ -40,6 +43,7 @@ export interface ObservedDevice {
 
 /** An event of the recording: an object was made, or has ended. */
 export interface Happening {
+  /** In milliseconds since the observation began. */
   readonly at: number
   readonly ends: boolean
   readonly tracked: Tracked
