@@ -37,19 +37,23 @@ const undeclared = ["entries", "handles", "undeclared"]
 
 /** The DOM's library declares WebGPU in all but this one. */
 const oldest = "typescript-5.9"
+const between = "typescript-6.0"
 const newest = "typescript"
 
-/** Every compiler, with the DOM and without, under either way to resolve modules. */
-const everywhere = [oldest, "typescript-6.0", newest].flatMap((compiler): ReadonlyArray<Consumer> => {
+/** Every compiler, with the DOM and without; the oldest and the newest under either way to resolve modules. */
+const everywhere = [oldest, between, newest].flatMap((compiler): ReadonlyArray<Consumer> => {
   const programs = compiler === oldest ? undeclared : pages
   const page = { compiler, lib: [language, "DOM"], types: [], programs, faulty: [] }
   // `effect` names URLs, streams and keys: the DOM declares them all, Node not all of them
   const server = { compiler, lib: [language], programs: undeclared, faulty: ["effect"] }
   return [
     { ...page, module: "NodeNext" },
-    { ...page, module: "Bundler" },
-    { ...server, module: "NodeNext", types: [] },
-    { ...server, module: "Bundler", types: ["node"] }
+    { ...server, module: "Bundler", types: ["node"] },
+    // what is wrong under one way to resolve modules shows with the oldest or the newest
+    ...(compiler === between ? [] : [
+      { ...page, module: "Bundler" as const },
+      { ...server, module: "NodeNext" as const, types: [] }
+    ])
   ]
 })
 
@@ -110,7 +114,7 @@ const consumers = isWhole ?
   all :
   all.filter((consumer) =>
     consumer === backend ||
-    (everywhere.includes(consumer) && consumer.module === "NodeNext" && consumer.compiler !== "typescript-6.0")
+    (everywhere.includes(consumer) && consumer.module === "NodeNext" && consumer.compiler !== between)
   )
 
 const nameOf = ({ compiler, lib, module, programs, types }: Consumer): string =>

@@ -53,6 +53,9 @@ const own = tarballs.filter(({ name }) => name === library)
 const schedules = tarballs.filter(({ name }) => name === "effect-schedules")
 const withCommand = tarballs.filter(({ name }) => [library, "@effect-gpu-pool/observability", command].includes(name))
 
+/** They are tried in an install without the others. */
+const tried = [library, "effect-schedules", command]
+
 const problemsOf = (name: string) => (install: FreshInstall): ReadonlyArray<string> => [
   ...linkProblems(install, name),
   ...entryProblems(install, name),
@@ -71,7 +74,7 @@ const problems = [
     tarballs,
     ["fast-check"],
     async (install) => [
-      ...tarballs.flatMap(({ name }) => problemsOf(name)(install)),
+      ...tarballs.filter(({ name }) => !tried.includes(name)).flatMap(({ name }) => problemsOf(name)(install)),
       ...await viteProblems(install, tarballs.map(({ name }) => name))
     ]
   )
