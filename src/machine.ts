@@ -53,6 +53,14 @@ export * as OuterLimits from "./domain/pool/machine/OuterLimits.ts"
 export * as IdleSchedule from "./domain/pool/machine/IdleSchedule.ts"
 
 /**
+ * A call site with its callers, as one text.
+ *
+ * @category requests
+ * @since 0.1.0
+ */
+export * as CallStack from "./domain/CallStack.ts"
+
+/**
  * One request for memory, as the pool's machine knows it.
  *
  * @category requests

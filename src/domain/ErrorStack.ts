@@ -57,9 +57,10 @@ const ofEffect = /[\\/]node_modules[\\/](?:@effect[\\/]|effect[\\/])/
 const ofProgram = /:\d+:\d+\)?$/
 const ofEngine = /\(?node:|<anonymous>/
 
-const inFiber = (frame: References.StackFrame | undefined): ReadonlyArray<string> => {
+/** The functions of `Effect.fn` and the spans that a fiber is in, as lines of a stack, the innermost first: `most`, or one more. */
+export const inFiber = (frame: References.StackFrame | undefined, most = mostOthers): ReadonlyArray<string> => {
   const lines: Array<string> = []
-  for (let next = frame; next !== undefined && lines.length < mostOthers; next = next.parent) {
+  for (let next = frame; next !== undefined && lines.length < most; next = next.parent) {
     const places = Array.from(next.stack()?.matchAll(/\((.*)\)/g) ?? [], ([, place]) => place)
     const own = places.length > 0 ? places : [next.stack()?.replace(/^\s*at /, "")]
     for (const place of own) lines.push(`    at ${next.name}${place === undefined ? "" : ` (${place})`}`)

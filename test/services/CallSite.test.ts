@@ -3,6 +3,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { flow, identity, pipe } from "effect/Function"
+import * as CallStack from "../../src/domain/CallStack.ts"
 import type { AllocateOptions } from "../../src/services/buffers/Allocator.ts"
 import * as CallSite from "../../src/services/calls/CallPlaces.ts"
 import { here, stacksDuring } from "../support/callSites.ts"
@@ -17,6 +18,10 @@ const entry: CallSite.Entry = () => undefined
 
 /** A bound function adds no stack frame. */
 const locate: () => CallSite.Located | undefined = CallSite.locate.bind(undefined, {}, entry)
+
+const inner = (): string | undefined => locate()?.callSite
+
+const outer = (): string | undefined => inner()
 
 describe("a call site", () => {
   it.effect("is not looked for unless the running fiber tracks it", () =>
@@ -82,6 +87,24 @@ describe("a call site", () => {
       strictEqual(CallSite.locate(named, entry), named)
       at(here(), CallSite.locate(undefined, entry))
     })))
+
+  it.effect("has its callers after it where they are asked for: functions, then those of Effect.fn and spans", () =>
+    Effect.gen(function*() {
+      const decode = Effect.fn("decode")(function*() {
+        yield* Effect.yieldNow
+        return outer()
+      })
+      const found = (frames: number) =>
+        Effect.map(CallSite.trackFrames(decode(), frames), (callSite = "") => CallStack.framesOf(callSite))
+      const all = yield* found(16)
+      const [callSite, ...callers] = all
+      assert.match(callSite!, /CallSite\.test\.ts:\d+:\d+$/)
+      assert.match(callers[0]!, /^outer \(\/.*CallSite\.test\.ts:\d+:\d+\)$/)
+      assert.isFalse(all.some((frame) => frame.includes("(definition)")))
+      assert.isTrue(callers.some((frame) => /^decode \(\/.*CallSite\.test\.ts:\d+:\d+\)$/.test(frame)))
+      for (const frames of [1, 2, 3]) deepStrictEqual(yield* found(frames), all.slice(0, frames))
+      for (const odd of [0, -3, Number.NaN, 0.5]) deepStrictEqual(yield* found(odd), all.slice(0, 1))
+    }))
 
   it("is remembered of an object", () => {
     const [known, unknown] = [{}, {}]

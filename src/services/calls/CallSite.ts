@@ -3,4 +3,4 @@
  *
  * @since 0.1.0
  */
-export { note, of, track } from "./CallPlaces.ts"
+export { note, of, track, trackFrames } from "./CallPlaces.ts"

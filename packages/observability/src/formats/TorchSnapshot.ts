@@ -4,6 +4,7 @@
  * @see torch.cuda.memory._snapshot, https://github.com/pytorch/pytorch
  * @since 0.1.0
  */
+import { framesOf } from "effect-gpu-pool/CallStack"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { RanOut } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
@@ -206,6 +207,12 @@ const placeOf = (callSite: string): { readonly filename: string; readonly line: 
   return parts === null ? { filename: callSite, line: 0 } : { filename: parts[1]!, line: Number(parts[2]) }
 }
 
+/** A caller of a call site, which may have a name: "decode (file:line:column)". */
+const callerOf = (frame: string) => {
+  const [, name = "", place = frame] = /^(.*) \((.*)\)$/s.exec(frame) ?? []
+  return { name, ...placeOf(place) }
+}
+
 /** What every entry of a request has besides its kind and its bytes. */
 interface Asked {
   readonly pool: string
@@ -242,8 +249,9 @@ class Snapshot {
 
   /** Each entry gets a frame: the viewer treats one without as older than the trace. */
   framesOf({ callSite, label, pool }: Asked) {
-    const { filename, line } = callSite === undefined ? { filename: pool, line: 0 } : placeOf(callSite)
-    return { frames: [{ name: label ?? pool, filename, line }], user_metadata: label }
+    const [first = "", ...callers] = framesOf(callSite ?? "")
+    const place = callSite === undefined ? { filename: pool, line: 0 } : placeOf(first)
+    return { frames: [{ name: label ?? pool, ...place }, ...callers.map(callerOf)], user_metadata: label }
   }
 
   /** The device of a memory; the first one for a memory that the recording does not describe. */

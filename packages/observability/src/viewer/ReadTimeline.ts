@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { framesOf } from "effect-gpu-pool/CallStack"
 import type * as PoolEvent from "effect-gpu-pool/PoolEvent"
 import { AddressSpace } from "../AddressSpace.ts"
 import { isFailure, type TooLarge } from "../events/Failure.ts"
@@ -28,6 +29,11 @@ const typed = <A extends { readonly end: Int32Array }>(columns: Columns<keyof A 
       floats.has(name) ? Float64Array.from(values) : Int32Array.from(values, (value) => value === -1 ? end : value)
     ])
   ) as unknown as A
+
+const callStacksOf = (sites: Iterable<number>, texts: ReadonlyArray<string>): Timeline["callStacks"] =>
+  Object.fromEntries(
+    Array.from(sites, (site) => [site, framesOf(texts[site]!)] as const).filter(([, frames]) => frames.length > 1)
+  )
 
 const bounded = (bytes: number): number | null => Number.isFinite(bytes) ? bytes : null
 
@@ -175,11 +181,13 @@ class Reader {
 
   timeline(facts: Pick<Timeline, "title" | "source" | "reason" | "takenAt" | "dropped">): Timeline {
     const end = this.#state + 1
+    const texts = this.#texts.all.map((text) => text ?? "")
     return {
       ...facts,
       strays: this.#strays,
       memories: this.#stacked(),
-      texts: this.#texts.all.map((text) => text ?? ""),
+      texts,
+      callStacks: callStacksOf(new Set(this.#leases.site), texts),
       failures: this.#failures,
       memoryChanges: this.#memoryChanges,
       kinds: kinds.map(({ tag }) => tag),

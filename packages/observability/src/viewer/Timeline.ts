@@ -89,6 +89,8 @@ export interface TimelineFacts {
   readonly memories: ReadonlyArray<DrawnMemory>
   /** Index 0 is for none. */
   readonly texts: ReadonlyArray<string>
+  /** The frames of each call site with callers, the innermost first, by the index of its text. */
+  readonly callStacks: Readonly<Record<number, ReadonlyArray<string>>>
   readonly failures: ReadonlyArray<Failure>
   readonly memoryChanges: ReadonlyArray<MemoryChange>
   /** The names of kinds of events, by number. */

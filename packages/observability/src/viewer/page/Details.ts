@@ -8,7 +8,7 @@ import { colorOf } from "./charts/Colors.ts"
 import { button, element, link, swatch } from "./Elements.ts"
 import { bytesText, countText, differenceText } from "./model/Format.ts"
 import { noLabel, noSite } from "./model/Grouping.ts"
-import { type BlockFacts, framesOf, type Holder, type WaitingRequest } from "./model/Moment.ts"
+import type { BlockFacts, Holder, WaitingRequest } from "./model/Moment.ts"
 
 /** A row of the table of holders. */
 export interface HolderRow extends Holder {
@@ -26,7 +26,7 @@ const cell = (head: string, ...content: ReadonlyArray<string | Node>): HTMLEleme
   element("td", { role: "cell", "data-head": head }, ...content)
 
 const rowOf = (all: number, row: HolderRow, pick: (lease: number) => void): HTMLElement => {
-  const { age, bytes, group, label, leases, other, site } = row
+  const { age, bytes, frames, group, label, leases, other, site } = row
   const share = all === 0 ? 0 : bytes / all * 100
   const compared = other === undefined
     ? []
@@ -38,7 +38,11 @@ const rowOf = (all: number, row: HolderRow, pick: (lease: number) => void): HTML
     "tr",
     { role: "row" },
     element("td", { class: "name", role: "cell" }, swatch(colorOf(group)), label),
-    element("td", { class: "site", role: "cell" }, ...framesOf(site).map((frame) => element("div", {}, frame))),
+    element(
+      "td",
+      { class: "site", role: "cell" },
+      ...(frames.length > 1 ? frames : [site]).map((frame) => element("div", {}, frame))
+    ),
     cell("Bytes", bytesText(bytes)),
     ...compared,
     element("td", { class: "share", role: "cell", "data-head": "Share" }, bar, `${share.toFixed(1)} %`),

@@ -13,6 +13,8 @@ import type { Run } from "./Run.ts"
 export interface Holder {
   readonly label: string
   readonly site: string
+  /** The call site, and its callers where these were tracked. */
+  readonly frames: ReadonlyArray<string>
   readonly bytes: number
   readonly leases: number
   /** The index of the oldest lease. */
@@ -66,9 +68,6 @@ export interface Place {
   readonly lease: number | undefined
 }
 
-/** The frames of a call site with its callers, as the recorder wrote them. */
-export const framesOf = (site: string): ReadonlyArray<string> => site === "" ? [] : site.split(" ← ")
-
 const statesOf = (columns: { readonly start: Int32Array; readonly end: Int32Array }): Intervals =>
   new Intervals(Float64Array.from(columns.start), Float64Array.from(columns.end))
 
@@ -96,14 +95,15 @@ export class Moments {
     { after = -1, until }: Begun = { after: undefined, until: state }
   ): ReadonlyArray<Holder> {
     const { leases: { label, site, size, start }, texts } = this.#run.timeline
-    const found = new Map<string, { label: string; site: string; bytes: number; leases: number; oldest: number }>()
+    const found = new Map<string, { -readonly [K in keyof Holder]: Holder[K] }>()
     this.#leases.at(state, (lease) => {
       if (passes[lease] === 0 || start[lease]! <= after || start[lease]! > until) return
       const key = `${label[lease]} ${site[lease]}`
       const known = found.get(key)
       if (known === undefined) {
         const text = { label: texts[label[lease]!]! || noLabel, site: texts[site[lease]!]! || noSite }
-        found.set(key, { ...text, bytes: size[lease]!, leases: 1, oldest: lease })
+        const frames = this.#framesOf(site[lease]!)
+        found.set(key, { ...text, frames, bytes: size[lease]!, leases: 1, oldest: lease })
         return
       }
       known.bytes += size[lease]!
@@ -154,13 +154,20 @@ export class Moments {
     return {
       lease,
       label: texts[leases.label[lease]!]! || noLabel,
-      frames: framesOf(texts[leases.site[lease]!]!),
+      frames: this.#framesOf(leases.site[lease]!),
       size: leases.size[lease]!,
       bytes: leases.bytes[lease]!,
       offset: leases.offset[lease]!,
       start: leases.start[lease]!,
       end: leases.end[lease]!
     }
+  }
+
+  /** The frames of the text of a call site. */
+  #framesOf(site: number): ReadonlyArray<string> {
+    const { callStacks, texts } = this.#run.timeline
+    const text = texts[site]!
+    return callStacks[site] ?? (text === "" ? [] : [text])
   }
 
   /** From when to when something lasts, and how long. */
