@@ -90,8 +90,18 @@ const rules: ReadonlyArray<Rule> = [
     packages: ["uplot"]
   },
   { part: "packages/observability/src", inside: ["packages/observability/src"], packages: [library, "effect"] },
+  { part: "packages/interop/src/foreign", inside: ["packages/interop/src/foreign"], packages: [] },
   // Watches devices without the library, and without Effect.
-  { part: "packages/interop/src/observe", inside: ["packages/interop/src/observe"], packages: [] },
+  {
+    part: "packages/interop/src/observe",
+    inside: ["packages/interop/src/foreign", "packages/interop/src/observe"],
+    packages: []
+  },
+  {
+    part: "packages/interop/src/install",
+    inside: ["packages/interop/src/foreign", "packages/interop/src/install"],
+    packages: [library]
+  },
   { part: watcher, inside: ["packages/interop/src/observe"], packages: ["node", "<computed>"] },
   { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src", inside: ["packages/interop/src"], packages: [library, "effect"] },

@@ -3,14 +3,14 @@
  *
  * @since 0.1.0
  */
-import { framesOf, isForeign, siteOf } from "./CallStack.ts"
+import { framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
+import { type Call, listen } from "../foreign/Patch.ts"
+import { textureBytes, type TextureShape } from "../foreign/TextureBytes.ts"
 import { EventLog } from "./EventLog.ts"
 import { makeMarks } from "./Marks.ts"
 import type { Counts, DeviceMemoryObject, Ending, Group, Moment, Selection } from "./ObservedMemory.ts"
-import { type Call, listen } from "./Patch.ts"
 import { textOf } from "./RecordingText.ts"
 import type { Adapter, Device, Gpu, Target } from "./Targets.ts"
-import { textureBytes, type TextureShape } from "./TextureBytes.ts"
 import type { Labelled, ObservedDevice, Tracked } from "./Tracked.ts"
 
 /**

@@ -3,9 +3,9 @@
  *
  * @internal
  */
-import type { Stack } from "./CallStack.ts"
+import type { Stack } from "../foreign/CallStack.ts"
+import type { TextureShape } from "../foreign/TextureBytes.ts"
 import type { Ending } from "./ObservedMemory.ts"
-import type { TextureShape } from "./TextureBytes.ts"
 
 /** What is kept of an object. It does not keep the object. */
 export interface Tracked {

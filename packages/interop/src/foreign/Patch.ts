@@ -1,11 +1,14 @@
 /**
- * Methods of foreign objects that tell what they did, put in their place and taken out again.
+ * Methods that are put in the place of foreign objects' own: they tell listeners what they did, or do something else. When all that
+ * is over, the objects are again as they were.
  *
  * @internal
  */
+
 import { capture, type Stack } from "./CallStack.ts"
 
-type Method = (this: unknown, ...args: ReadonlyArray<unknown>) => unknown
+/** A method of a foreign object. */
+export type Method = (this: unknown, ...args: ReadonlyArray<unknown>) => unknown
 
 /** A call that has returned. */
 export interface Call {
@@ -28,6 +31,10 @@ interface Patched {
   /** What the object had of its own before; `undefined` where it inherited the method. */
   readonly before: PropertyDescriptor | undefined
   readonly method: Method
+  /** What the object had, of its own or inherited. */
+  readonly inner: Method
+  /** What the method does: `inner`, or what replaces it. */
+  body: Method
   readonly listeners: Set<Listener>
   /** The most that any of them wants. */
   frames: number
@@ -39,16 +46,29 @@ const patches = new WeakMap<object, Map<string, Patched>>()
 /**
  * Calls a listener after each call of an object's method, which keeps its `this`, its arguments, its result and what it throws.
  * Returns what ends that. With the last listener the object is again as it was, unless other code has put a method of its own over
- * this one since: then it stays, and does nothing.
+ * this one since: then it stays, and does what the object's own did.
  */
 export const listen = (object: object, name: string, listener: Listener): () => void => {
-  const patched = patches.get(object)?.get(name) ?? put(object, name)
+  const patched = patchOf(object, name)
   patched.listeners.add(listener)
   countFrames(patched)
   return () => {
     patched.listeners.delete(listener)
     countFrames(patched)
-    if (patched.listeners.size === 0) restore(object, name, patched)
+    restore(object, name, patched)
+  }
+}
+
+/**
+ * Lets an object's method do something else, which `replacing` makes of what it did: listeners hear that instead. Returns what ends
+ * it, in the same way. One piece of code at a time may replace a method.
+ */
+export const replace = (object: object, name: string, replacing: (inner: Method) => Method): () => void => {
+  const patched = patchOf(object, name)
+  patched.body = replacing(patched.inner)
+  return () => {
+    patched.body = patched.inner
+    restore(object, name, patched)
   }
 }
 
@@ -56,13 +76,21 @@ const countFrames = (patched: Patched): void => {
   patched.frames = Math.max(0, ...Array.from(patched.listeners, ({ frames }) => frames))
 }
 
+/** What a method does without listeners and replacements. */
+export const innerOf = (object: object, name: string): Method =>
+  patches.get(object)?.get(name)?.inner ?? Reflect.get(object, name) as Method
+
+const patchOf = (object: object, name: string): Patched => patches.get(object)?.get(name) ?? put(object, name)
+
 const put = (object: object, name: string): Patched => {
   const inner = Reflect.get(object, name) as Method
   const listeners = new Set<Listener>()
   const method: Method = function(...args) {
-    const result = Reflect.apply(inner, this, args)
-    const stack = patched.frames > 0 ? capture(patched.frames) : undefined
-    for (const { hear } of listeners) hear({ result, self: this as object, argument: args[0], stack })
+    const result = Reflect.apply(patched.body, this, args)
+    if (listeners.size > 0) {
+      const stack = patched.frames > 0 ? capture(patched.frames) : undefined
+      for (const { hear } of listeners) hear({ result, self: this as object, argument: args[0], stack })
+    }
     return result
   }
   Object.defineProperty(method, "name", { value: name, configurable: true })
@@ -74,14 +102,15 @@ const put = (object: object, name: string): Patched => {
     enumerable: before?.enumerable ?? false,
     configurable: true
   })
-  const patched: Patched = { before, method, listeners, frames: 0 }
+  const patched: Patched = { before, method, inner, body: inner, listeners, frames: 0 }
   const ofObject = patches.get(object) ?? new Map<string, Patched>()
   patches.set(object, ofObject.set(name, patched))
   return patched
 }
 
-const restore = (object: object, name: string, { before, method }: Patched): void => {
-  if (Reflect.get(object, name) !== method) return
+/** Gives an object its own method back, when nothing listens to it or replaces it any more. */
+const restore = (object: object, name: string, { before, body, inner, listeners, method }: Patched): void => {
+  if (listeners.size > 0 || body !== inner || Reflect.get(object, name) !== method) return
   patches.get(object)?.delete(name)
   if (before === undefined) Reflect.deleteProperty(object, name)
   else Object.defineProperty(object, name, before)

@@ -71,3 +71,50 @@ export const textureBytes = (
   }
   return bytes * sampleCount
 }
+
+/** The rows of a texture in a buffer. */
+interface Rows {
+  readonly bytesPerRow: number | undefined
+  readonly rowsPerImage: number | undefined
+}
+
+/** Of a format with several aspects, the one that is copied. */
+const aspects: { readonly [aspect: string]: string } = { "stencil-only": "stencil8", "depth-only": "depth16unorm" }
+
+const blockOfAspect = (format: string, aspect: string): Block | undefined => {
+  const isDepth = format.startsWith("depth")
+  if (!isDepth || aspect === "all") return blockOf(format)
+  return blockOf(aspect === "depth-only" && format.startsWith("depth32") ? "depth32float" : aspects[aspect] ?? format)
+}
+
+const extentOf = (size: unknown): readonly [width: number, height: number, layers: number] => {
+  if (typeof size === "object" && size !== null && Symbol.iterator in size) {
+    const [width = 1, height = 1, layers = 1] = [...size as Iterable<number>]
+    return [width, height, layers]
+  }
+  const { depthOrArrayLayers = 1, height = 1, width } = size as {
+    readonly width: number
+    readonly height?: number
+    readonly depthOrArrayLayers?: number
+  }
+  return [width, height, depthOrArrayLayers]
+}
+
+/**
+ * The bytes that a copy between a texture and a buffer reaches over in the buffer; 0 for a format of a later version of WebGPU.
+ *
+ * @see https://www.w3.org/TR/webgpu/#abstract-opdef-validating-linear-texture-data
+ */
+export const bytesOfCopy = (
+  format: string,
+  aspect: string,
+  { bytesPerRow, rowsPerImage }: Rows,
+  size: unknown
+): number => {
+  const block = blockOfAspect(format, aspect)
+  const [width, height, layers] = extentOf(size)
+  if (block === undefined || width === 0 || height === 0 || layers === 0) return 0
+  const [columns, rows] = [Math.ceil(width / block.width), Math.ceil(height / block.height)]
+  const row = bytesPerRow ?? columns * block.bytes
+  return (layers - 1) * (rowsPerImage ?? rows) * row + (rows - 1) * row + columns * block.bytes
+}

@@ -1,0 +1,9 @@
+/**
+ * A pool under any WebGPU device.
+ *
+ * @since 0.1.0
+ */
+export type { BufferHolder } from "./install/Holders.ts"
+export { install } from "./install/Install.ts"
+export type { Installation, InstallationStats, PoolableDevice } from "./install/Installation.ts"
+export type { InstallOptions } from "./install/Options.ts"

@@ -1,0 +1,157 @@
+/**
+ * A pool under a device.
+ *
+ * @since 0.1.0
+ */
+/// <reference lib="esnext.disposable" preserve="true" />
+import type { PoolStats } from "effect-gpu-pool/PoolStats"
+import { innerOf, type Method, replace } from "../foreign/Patch.ts"
+import { Buffers } from "./Buffers.ts"
+import { Calls } from "./Calls.ts"
+import { ErrorScopes } from "./ErrorScopes.ts"
+import { type BufferHolder, holdersOf } from "./Holders.ts"
+import type { BindGroupDescriptor, Buffer, BufferDescriptor, CommandEncoder, DeviceError, Native } from "./Native.ts"
+import type { Settings } from "./Options.ts"
+
+/**
+ * A GPUDevice, of any browser or of npm `webgpu`, under any declarations of WebGPU.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PoolableDevice {
+  readonly lost: Promise<{ readonly reason: string; readonly message: string }>
+  readonly limits: { readonly maxBufferSize: number }
+  readonly queue: { submit(commandBuffers: never): unknown }
+  createBuffer(descriptor: never): { destroy(): unknown }
+  destroy(): unknown
+}
+
+/**
+ * What an installed pool has done: the counters of its buffers, as every pool has them, and those of an installation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface InstallationStats extends PoolStats {
+  /** How many reused buffers were made zero. */
+  readonly cleared: number
+  /** How many of them needed no zeros, since the program wrote them in full first. */
+  readonly clearsLeftOut: number
+  /** How many buffers were dropped without `destroy()`, and collected with their memory. */
+  readonly collected: number
+  /** How many buffers `maxBytes` has refused. */
+  readonly refused: number
+  /** How many calls were refused, because they used a buffer after its `destroy()`. */
+  readonly staleUses: number
+}
+
+/**
+ * A pool under a device. `install` makes one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Installation {
+  readonly #buffers: Buffers
+  readonly #ends: Array<() => void> = []
+
+  /** @internal */
+  constructor(device: PoolableDevice, settings: Settings) {
+    const native = nativeOf(device)
+    const errors = new ErrorScopes(device)
+    const buffers = new Buffers(native, settings, errors, device.limits.maxBufferSize)
+    this.#buffers = buffers
+    this.#replaceErrorScopes(device, errors)
+    this.#replace(
+      device,
+      "createBuffer",
+      () => (descriptor) => buffers.create(descriptor as BufferDescriptor)
+    )
+    this.#replace(device, "destroy", (inner) => () => {
+      Reflect.apply(inner, device, [])
+      buffers.end()
+    })
+    for (const [object, name, replacing] of new Calls(native, buffers, settings.isStrict).replacements(device)) {
+      this.#replace(object, name, replacing)
+    }
+    device.lost.then(() => buffers.end(), ignored)
+  }
+
+  /** @internal */
+  get isInstalled(): boolean {
+    return this.#ends.length > 0
+  }
+
+  /** The counters: buffers that programs have are active, those that wait for the next are held. */
+  stats(): InstallationStats {
+    const { clears, collected, core, refused, staleUses } = this.#buffers
+    return { ...core.stats(), cleared: clears.cleared, clearsLeftOut: clears.leftOut, collected, refused, staleUses }
+  }
+
+  /** Who has buffers, by label and, with the option `track`, by the line that made them: those with the most bytes first. */
+  holders(): ReadonlyArray<BufferHolder> {
+    return holdersOf(this.#buffers.live)
+  }
+
+  /** Destroys the buffers that wait for the next. */
+  trim(): void {
+    this.#buffers.trim()
+  }
+
+  /**
+   * Ends the pool: the methods of the device and its queue are again what they were, and buffers that wait are destroyed. Those that
+   * programs have stay as they are until they destroy them; then their memory goes back to the device.
+   */
+  stop(): void {
+    if (this.#ends.length === 0) return
+    this.#buffers.stop()
+    for (const end of this.#ends.splice(0)) end()
+  }
+
+  /** As `stop`. */
+  [Symbol.dispose](): void {
+    this.stop()
+  }
+
+  #replace(object: object, name: string, replacing: (inner: Method) => Method): void {
+    this.#ends.push(replace(object, name, replacing))
+  }
+
+  #replaceErrorScopes(device: object, errors: ErrorScopes): void {
+    this.#replace(device, "pushErrorScope", (inner) => (filter) => {
+      Reflect.apply(inner, device, [filter])
+      errors.push(String(filter))
+    })
+    this.#replace(
+      device,
+      "popErrorScope",
+      (inner) => () => errors.pop(Reflect.apply(inner, device, []) as Promise<DeviceError | null>)
+    )
+  }
+}
+
+const ignored = (): void => {}
+
+const boundOf = (object: object, name: string): (...args: ReadonlyArray<unknown>) => unknown => {
+  const method = innerOf(object, name)
+  return (...args) => Reflect.apply(method, object, args)
+}
+
+/** The methods that the device has without this package, so that observations do not hear the pool. */
+const nativeOf = (device: PoolableDevice): Native => {
+  const [createBuffer, createCommandEncoder] = [
+    boundOf(device, "createBuffer"),
+    boundOf(device, "createCommandEncoder")
+  ]
+  const [createBindGroup, popErrorScope] = [boundOf(device, "createBindGroup"), boundOf(device, "popErrorScope")]
+  return {
+    createBuffer: (descriptor) => createBuffer(descriptor) as Buffer,
+    createCommandEncoder: () => createCommandEncoder() as CommandEncoder,
+    createBindGroup: (descriptor: BindGroupDescriptor) => createBindGroup(descriptor) as object,
+    pushErrorScope: boundOf(device, "pushErrorScope"),
+    popErrorScope: () => popErrorScope() as Promise<DeviceError | null>,
+    submit: boundOf(device.queue, "submit"),
+    writeBuffer: boundOf(device.queue, "writeBuffer")
+  }
+}
