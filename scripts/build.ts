@@ -4,11 +4,12 @@
  * package, or with `--into` in the folder, as an install would put it there.
  */
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { parseArgs } from "node:util"
 import { keepPublic } from "./declarations.ts"
 import { setup as writePage } from "./page.ts"
+import { pageScript } from "./pageScript.ts"
 import { markPure } from "./pure.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -33,20 +34,22 @@ const compile = (project: string, args: ReadonlyArray<string>): void => {
   if (status !== 0) throw new Error(`${relative(root, project)} does not compile`)
 }
 
-const finish = (source: string, built: string): void => {
+const finish = async (source: string, built: string): Promise<void> => {
   markPure(built)
   keepPublic(source, built)
+  const page = join(source, "src/page.ts")
+  if (existsSync(page)) writeFileSync(join(built, "page.js"), await pageScript(page))
 }
 
-const build = (folder: string): void => {
+const build = async (folder: string): Promise<void> => {
   const source = join(root, folder)
   rmSync(join(source, "dist"), { recursive: true, force: true })
   compile(join(source, "tsconfig.build.json"), [])
-  finish(source, join(source, "dist"))
+  await finish(source, join(source, "dist"))
 }
 
 /** The sources are copied first: beside them the compiler finds what was installed before, and not what is in this repository. */
-const buildInto = (target: string, folder: string): void => {
+const buildInto = async (target: string, folder: string): Promise<void> => {
   const installed = join(target, "node_modules", nameOf(folder))
   const copy = join(target, "packages", folder === "." ? "library" : folder.replace("packages/", ""))
   mkdirSync(installed, { recursive: true })
@@ -58,7 +61,7 @@ const buildInto = (target: string, folder: string): void => {
   const base = folder === "." ? "tsconfig.json" : "tsconfig.build.json"
   writeFileSync(join(copy, "tsconfig.build.json"), JSON.stringify({ ...project, extends: join(root, base) }))
   compile(join(copy, "tsconfig.build.json"), ["--outDir", join(installed, "dist")])
-  finish(copy, join(installed, "dist"))
+  await finish(copy, join(installed, "dist"))
 }
 
 if (import.meta.main) {
@@ -66,7 +69,7 @@ if (import.meta.main) {
   const wanted = positionals.length === 0 ? folders : positionals
   await writePage()
   for (const folder of wanted) {
-    if (values.into === undefined) build(folder)
-    else buildInto(values.into, folder)
+    if (values.into === undefined) await build(folder)
+    else await buildInto(values.into, folder)
   }
 }

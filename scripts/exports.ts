@@ -25,7 +25,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
   "packages/observability": [[".", "index"]],
   "packages/testing": [[".", "index"], ["./properties", "properties"]],
   "packages/schedules": [[".", "index"]],
-  "packages/interop": [["./install", "install"], ["./node", "node"], ["./observe", "observe"]],
+  "packages/interop": [["./install", "install"], ["./node", "node"], ["./observe", "observe"], ["./page", "page"]],
   // It is a program.
   "packages/cli": []
 }

@@ -103,6 +103,7 @@ const rules: ReadonlyArray<Rule> = [
     packages: [library]
   },
   { part: watcher, inside: ["packages/interop/src/observe"], packages: ["node", "<computed>"] },
+  { part: "packages/interop/src/page.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src", inside: ["packages/interop/src"], packages: [library, "effect"] },
   // This package does not depend on the library.
