@@ -36,9 +36,10 @@ export const framesOf = ({ stack }: Stack, most: number): ReadonlyArray<string> 
     : []
 
 /** Code that no program's author has written. */
-const foreign = /node_modules|node:internal|<anonymous>$|^native |\[native code\]/
+const foreign =
+  /node_modules|node:internal|<anonymous>\)?$|^native |\[native code\]|\bwasm:\/\/|^(?:async )?Promise\.\w+ \(index \d+\)$/
 
-/** Whether a frame is of a package, of the runtime or of the engine. */
+/** Whether a frame is of a package, of WebAssembly, of the runtime or of the engine. */
 export const isForeign = (frame: string): boolean => foreign.test(frame)
 
 /** The frame to look at: the innermost one of the program's own code, or else the innermost one. */
