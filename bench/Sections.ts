@@ -10,6 +10,7 @@ import * as Deadlocks from "./sections/Deadlocks.ts"
 import * as Footprint from "./sections/Footprint.ts"
 import * as Frames from "./sections/Frames.ts"
 import * as Hit from "./sections/Hit.ts"
+import * as Installed from "./sections/Installed.ts"
 import * as Lease from "./sections/Lease.ts"
 import * as Machine from "./sections/Machine.ts"
 import * as Memory from "./sections/Memory.ts"
@@ -41,6 +42,7 @@ export const all = [
   Arrays.section,
   Policies.section,
   Recordings.section,
+  Installed.section,
   Observing.section,
   Frames.section
 ]

@@ -110,6 +110,21 @@ const mutants: ReadonlyArray<Mutant> = [
   ...mutantsOf("packages/arrays/src/array/fusion/Copying.ts", ["packages/arrays/test/array/joining/Joining.test.ts"], [
     ["from.pitch >= bytes && to.pitch >= bytes", "true"],
     ["pitch: of.length === 2 ? of[0]! * size : bytes", "pitch: bytes"]
+  ]),
+  // Use after the end of a lease, behind its end, and what was in its memory before.
+  ...mutantsOf("packages/interop/src/install/Slot.ts", ["packages/interop/test/Install.test.ts"], [
+    ["offset + bytes > this.size ?", "offset + bytes > this.capacity ?"],
+    ["Math.max(0, this.size - offset)", "Math.max(0, this.capacity - offset)"]
+  ]),
+  ...mutantsOf("packages/interop/src/install/Recording.ts", ["packages/interop/test/Install.test.ts"], [
+    ["if (slot.lease !== lease || lease % 2 === 0) return true", "if (slot.lease !== lease) return true"],
+    ["if (part.isStale) return true", "if (part.#isMixed) return true"]
+  ]),
+  ...mutantsOf("packages/interop/src/install/Clears.ts", ["packages/interop/test/InstallPrograms.test.ts"], [
+    ["encoder.clearBuffer(buffer, 0, slot.size)", "encoder.clearBuffer(buffer, 0, 4)"]
+  ]),
+  ...mutantsOf("packages/interop/src/install/Calls.ts", ["packages/interop/test/InstallPrograms.test.ts"], [
+    ["bytes === slot.size && !slot.isMappable", "bytes > 0 && !slot.isMappable"]
   ])
 ]
 

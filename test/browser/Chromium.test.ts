@@ -113,6 +113,17 @@ describeWith(["chromium"], "the library in Chromium", () => {
         assert.strictEqual(stats.hits + stats.misses, frames)
       }))
 
+    it.effect.each([false, true])(
+      "keeps WebGPU's rules of buffers, with a pool under the device: %s",
+      (hasPool) =>
+        Effect.gen(function*() {
+          const problems = yield* inPage(({ ordinary }) =>
+            ordinary.evaluate((hasPool) => globalThis.effectGpuPoolPage.bufferRules(hasPool), hasPool)
+          )
+          assert.deepStrictEqual(problems, [])
+        })
+    )
+
     it.effect("goes on with an animation whose device is lost", () =>
       Effect.gen(function*() {
         const { kept, lost } = yield* inPage(({ ordinary }) =>

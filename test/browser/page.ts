@@ -2,6 +2,7 @@
  * What runs inside the page: programs on the browser's own WebGPU, bundled from the public API. The test calls these
  * functions by name and gets plain data back.
  */
+import { install } from "@effect-gpu-pool/interop/install"
 import { Conformance } from "@effect-gpu-pool/testing"
 import { BufferPool, CommandQueue, DeviceContext, Kernel, KernelArgument, type PoolStats } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -10,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Heat from "../../examples/render/Heat.ts"
+import { rules, soil } from "../../packages/interop/test/BufferRules.ts"
 import { type FramesReport, runFrames } from "../support/sharedFrames.ts"
 
 /** Plain data from a first program in the page. */
@@ -41,6 +43,8 @@ export interface Page {
   readonly schedules: () => Promise<{ readonly kind: string; readonly trace: string }>
   /** Shares a device with other code for some frames. */
   readonly sharedFrames: (frames: number) => Promise<FramesReport>
+  /** Checks WebGPU's rules of buffers on a device without a pool, or with one that holds bytes of others; answers what is wrong. */
+  readonly bufferRules: (hasPool: boolean) => Promise<ReadonlyArray<string>>
 }
 
 declare global {
@@ -108,6 +112,26 @@ const racing = Effect.suspend(() => {
 const animate = (loseAt?: number): Promise<Heat.Animation> =>
   Effect.runPromise(Effect.provide(Heat.animate({ size: 16, frames: 8, loseAt }), Heat.Gpu.layer))
 
+const problemOf = async (
+  check: (device: GPUDevice) => Promise<void>,
+  hasPool: boolean
+): Promise<string | undefined> => {
+  const adapter = await navigator.gpu.requestAdapter()
+  const device = await adapter!.requestDevice()
+  if (hasPool) {
+    install(device)
+    soil(device)
+  }
+  try {
+    await check(device)
+    return undefined
+  } catch (error) {
+    return String(error)
+  } finally {
+    device.destroy()
+  }
+}
+
 globalThis.effectGpuPoolPage = {
   program: async () => {
     const report = await Effect.runPromise(program)
@@ -145,5 +169,13 @@ globalThis.effectGpuPoolPage = {
     const report = await runFrames(device, frames)
     device.destroy()
     return report
+  },
+  bufferRules: async (hasPool) => {
+    const problems: Array<string> = []
+    for (const { check, name } of rules) {
+      const problem = await problemOf(check, hasPool)
+      if (problem !== undefined) problems.push(`${name}: ${problem}`)
+    }
+    return problems
   }
 }

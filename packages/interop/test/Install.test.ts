@@ -6,7 +6,7 @@ import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { GpuError, SizePolicy } from "effect-gpu-pool"
 import { create } from "webgpu"
 import { describeWith } from "../../../test/support/required.ts"
-import { bytesOf, fails, oddSize, rules } from "./BufferRules.ts"
+import { bytesOf, fails, oddSize, rules, soil } from "./BufferRules.ts"
 
 const gpu = create([])
 
@@ -27,19 +27,6 @@ const write = (device: GPUDevice, buffer: GPUBuffer): void =>
 
 const own = (object: object) =>
   Reflect.ownKeys(object).map((key) => [key, Object.getOwnPropertyDescriptor(object, key)])
-
-/** Leaves blocks of all usages behind that are not zero. */
-const soil = (device: GPUDevice): void => {
-  for (const usage of [0x8c, 0xcc, 0xbc, 0x9, 0x28, 0x138, 0x108]) {
-    for (const size of [oddSize, oddSize + 40, 256, 2 * oddSize]) {
-      const [one, other] = [device.createBuffer({ size, usage }), device.createBuffer({ size, usage })]
-      for (const buffer of [one, other]) {
-        device.queue.writeBuffer(buffer, 0, new Uint8Array(size).fill(0xff))
-        buffer.destroy()
-      }
-    }
-  }
-}
 
 describeWith(["webgpu"], "WebGPU's rules of buffers", () => {
   const kinds: ReadonlyArray<readonly [name: string, prepare: (device: GPUDevice) => void]> = [
