@@ -80,6 +80,21 @@ describeWith(["webgpu"], "install", () => {
     device.destroy()
   })
 
+  it("lets go of what a program has outgrown", async () => {
+    const device = await openDevice()
+    const installation = install(device)
+    let last: GPUBuffer | undefined
+    for (let words = 4096; words < 1 << 20; words = Math.ceil(words * 1.3)) {
+      const next = device.createBuffer({ size: 4 * words, usage })
+      last?.destroy()
+      last = next
+    }
+    const { driverFrees, managedBytes, peakActiveBytes } = installation.stats()
+    assert.isAbove(driverFrees, 0)
+    assert.isAtMost(managedBytes, 2 * peakActiveBytes)
+    device.destroy()
+  })
+
   it("clears a buffer that a bind group alone keeps", async () => {
     const device = await openDevice()
     const installation = install(device)

@@ -12,6 +12,9 @@ export interface Stack {
 /** The frames of this function and of the patched method that calls it. */
 const innerFrames = 2
 
+/** How many frames are kept: the line of the program is up to 30 deep in libraries. */
+export const enoughFrames = 32
+
 /** Takes a stack with at least so many frames outside of the patched method, which calls it. */
 export const capture = (frames: number): Stack => {
   const before = Reflect.get(Error, "stackTraceLimit")

@@ -5,11 +5,11 @@
  */
 import { type PoolBlock, PoolCore } from "effect-gpu-pool/PoolCore"
 import * as SizePolicy from "effect-gpu-pool/SizePolicy"
-import { capture } from "../foreign/CallStack.ts"
+import { capture, enoughFrames } from "../foreign/CallStack.ts"
 import { bufferClass } from "./BufferClass.ts"
 import { Clears } from "./Clears.ts"
 import { type ErrorScopes, outOfMemory } from "./ErrorScopes.ts"
-import { frames, ownFrames, refusalOf } from "./Holders.ts"
+import { ownFrames, refusalOf } from "./Holders.ts"
 import { bits, type Buffer, type BufferDescriptor, type Native } from "./Native.ts"
 import type { Settings } from "./Options.ts"
 import type { OverPrototype } from "./OverPrototype.ts"
@@ -47,7 +47,7 @@ export class Buffers {
     this.#errors = errors
     this.#maxBufferBytes = maxBufferBytes
     this.#blockSize = SizePolicy.forDevice(settings.sizePolicy, { granularity, maxBlockBytes: maxBufferBytes })
-    this.core = new PoolCore<Slot>({ maxBytes: settings.maxBytes })
+    this.core = new PoolCore<Slot>({ maxBytes: settings.maxBytes, outgrown: { mostLeasedBytes: 0, missedBytes: 0 } })
     this.clears = new Clears(native)
     this.#class = bufferClass(this)
   }
@@ -89,7 +89,7 @@ export class Buffers {
     const buffer = lent ?? this.#make(asked, this.#capacityOf(asked, blockSize), isPooled)
     if (this.#settings.tracks) {
       const slot = this.slotOf(buffer)
-      if (slot !== undefined) slot.stack = capture(frames + ownFrames)
+      if (slot !== undefined) slot.stack = capture(enoughFrames + ownFrames)
     }
     return buffer
   }
@@ -158,12 +158,19 @@ export class Buffers {
     const slot = new Slot(capacity, isMappable)
     const buffer = isPooled ? this.#allocate(slot, asked) : this.#native.createBuffer(asked)
     core.addPending(capacity, size)
+    if (isPooled) this.#letGoOfOutgrown(usage, capacity)
     slot.block = isPooled ? core.addActive(usage, capacity, slot, size) : core.addActiveUnbinned(capacity, slot, size)
     slot.label = label
     this.#begin(slot, size)
     this.#slots.set(buffer, slot)
     this.#collections.register(buffer, slot)
     return this.#class.put(buffer)
+  }
+
+  /** Blocks that are too small for what the program asks for now go, as in every pool. */
+  #letGoOfOutgrown(usage: number, capacity: number): void {
+    const most = SizePolicy.borrowLimit(this.#settings.sizePolicy, capacity)
+    for (const block of this.core.evictOutgrown(usage, capacity, most)) this.#destroy(block)
   }
 
   /**

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
+import { enoughFrames, framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
 import type { Slot } from "./Slot.ts"
 
 /**
@@ -23,13 +23,6 @@ export interface BufferHolder {
 }
 
 /**
- * How many frames of a call are kept.
- *
- * @internal
- */
-export const frames = 8
-
-/**
  * The frames from where a stack is taken to the patched method.
  *
  * @internal
@@ -46,7 +39,7 @@ export const holdersOf = (live: Iterable<Slot>): ReadonlyArray<BufferHolder> => 
   for (const { label, size, stack } of live) {
     const site = stack === undefined
       ? undefined
-      : siteOf(framesOf(stack, frames + ownFrames).slice(ownFrames), isForeign)
+      : siteOf(framesOf(stack, enoughFrames + ownFrames).slice(ownFrames), isForeign)
     const key = JSON.stringify([label, site])
     const { bytes, count } = groups.get(key) ?? { bytes: 0, count: 0 }
     groups.set(key, { label, site, count: count + 1, bytes: bytes + size })

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
+import { enoughFrames, framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
 import { type Call, listen } from "../foreign/Patch.ts"
 import { textureBytes, type TextureShape } from "../foreign/TextureBytes.ts"
 import { EventLog } from "./EventLog.ts"
@@ -39,7 +39,7 @@ export interface ObserveOptions {
   readonly events?: number | undefined
 }
 
-const defaults = { frames: 32, events: 20_000 }
+const defaults = { frames: enoughFrames, events: 20_000 }
 
 /**
  * Watches the buffers and textures of devices that other code uses. `observe` makes one.
