@@ -8,7 +8,8 @@ const condition = "effect-gpu-pool:source"
  * environment, which it reads once; parts that cannot be loaded stay among those that `LazyModule.all` loads; and where steps are
  * counted, the engine optimizes nothing any more.
  */
-const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|OpenClMemoryObjects|UnavailableGpu|" +
+const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|OpenClMemoryObjects|OpenClOutOfMemory|UnavailableGpu|" +
+  "WebGpuTransferredMemory|" +
   "ReplayScale|ReadTimeline|BlockLedger|EvictionPolicy|*.evidence|*.jobLimit|Spans|PoolMetrics|PoolEvents|KernelMetrics"
 
 const sharing = [
