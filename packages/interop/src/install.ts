@@ -4,6 +4,5 @@
  * @since 0.1.0
  */
 export type { BufferHolder } from "./install/Holders.ts"
-export { install } from "./install/Install.ts"
-export type { Installation, InstallationStats, PoolableDevice } from "./install/Installation.ts"
+export { install, type Installation, type InstallationStats, type PoolableDevice } from "./install/Installation.ts"
 export type { InstallOptions } from "./install/Options.ts"

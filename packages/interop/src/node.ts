@@ -8,8 +8,7 @@ import { writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import type { Observation } from "./observe/Observation.ts"
-import { observe } from "./observe/Observe.ts"
+import { type Observation, observe } from "./observe/Observation.ts"
 import type { Classes } from "./observe/Targets.ts"
 
 const say = (text: string): void => {

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-export type { Observation, ObserveOptions } from "./observe/Observation.ts"
-export { observe } from "./observe/Observe.ts"
+export { type Observation, observe, type ObserveOptions } from "./observe/Observation.ts"
 export type { Counts, DeviceMemoryObject, Ending, Group, Moment, Selection } from "./observe/ObservedMemory.ts"
 export type { Adapter, Classes, Device, DeviceObject, Gpu, Target } from "./observe/Targets.ts"
