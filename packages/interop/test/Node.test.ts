@@ -47,6 +47,7 @@ const run = ({ cwd, env, folder, program }: Run) => {
   return { file, status, stderr, stdout }
 }
 
+/** It waits for the queue: Dawn aborts a process that ends while Dawn's threads still work, with a mutex that is gone. */
 const leaking = `import { create } from "webgpu"
 const gpu = create(["backend=null"])
 const device = await (await gpu.requestAdapter()).requestDevice()
@@ -54,6 +55,7 @@ const kept = []
 const classify = () => kept[kept.push(device.createBuffer({ size: 4096, usage: 8, label: "logits" })) - 1]
 for (let step = 0; step < 3; step++) classify()
 classify().destroy()
+await device.queue.onSubmittedWorkDone()
 console.log("done")
 `
 
