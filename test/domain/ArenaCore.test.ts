@@ -123,6 +123,15 @@ describe("ArenaCore", () => {
     core.release(first)
   })
 
+  it("names the most bytes of a free chunk, whichever of its class came back last", () => {
+    for (const order of [[36, 32], [32, 36]]) {
+      const core = coreOf({ slabBytes: 256 })
+      const slabs = order.map((rest) => slab(core, 64 + rest, 64))
+      assert.strictEqual(core.largestHeld, 36)
+      for (const one of slabs) core.release(one)
+    }
+  })
+
   it("gives no part beside leases while more is managed than a lowered limit allows", () => {
     const core = coreOf({ slabBytes: 4096 })
     const [one, two] = [slab(core, 4096, 100), slab(core, 4096, 4096)]

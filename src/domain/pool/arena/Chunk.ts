@@ -43,7 +43,12 @@ export class Arena<A, F> implements PoolBin<F> {
 
   /** The bytes of the largest. */
   get largest(): number {
-    return Math.max(this.ofSmall.largest?.capacity ?? 0, this.ofLarge.largest?.capacity ?? 0)
+    let largest = 0
+    // A class has chunks of several sizes, and the last chunk of a slab has bytes beyond its whole units.
+    for (const index of [this.ofSmall, this.ofLarge]) {
+      for (const { capacity } of index.largest()) largest = Math.max(largest, capacity)
+    }
+    return largest
   }
 
   *all(): Generator<Chunk<A, F>, void> {

@@ -88,11 +88,12 @@ export class ChunkIndex<C extends IndexedChunk<C>> {
     return undefined
   }
 
-  /** The largest class's newest chunk. */
-  get largest(): C | undefined {
-    if (this.#levels === 0) return undefined
+  /** The chunks of the largest class. */
+  *largest(): Generator<C, void> {
+    if (this.#levels === 0) return
     const level = 31 - Math.clz32(this.#levels)
-    return this.#newest[level << bits | (31 - Math.clz32(this.#classes[level]!))]
+    const at = level << bits | (31 - Math.clz32(this.#classes[level]!))
+    for (let chunk = this.#newest[at]; chunk !== undefined; chunk = chunk.older) yield chunk
   }
 
   /** All chunks, those of small classes first. */
