@@ -38,32 +38,36 @@ export const bundle = async (entry: Pick<BuildOptions, "entryPoints" | "stdin">)
   return { code: outputFiles.map(({ text }) => text).join(""), metafile }
 }
 
-/** The icon keeps the browser from requesting one, which would log an error. */
-const html = `<!doctype html>
+/** A page with one script. The icon keeps the browser from requesting one, which would log an error. */
+const htmlOf = (script: string): string =>
+  `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>effect-gpu-pool</title><link rel="icon" href="data:,"></head>
-<body><script type="module" src="/page.js"></script></body>
+<body><script type="module" src="${script}"></script></body>
 </html>
 `
 
-interface File {
-  readonly body: string
+/** What a server answers with. */
+export interface File {
+  readonly body: string | Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
+
+const pageOf = (script: string, headers: File["headers"] = {}): File => ({
+  body: htmlOf(script),
+  headers: { "content-type": "text/html; charset=utf-8", ...headers }
+})
+
+const scriptOf = (body: string): File => ({ body, headers: { "content-type": "text/javascript; charset=utf-8" } })
 
 /** Only a page with these has SharedArrayBuffer. */
 const isolation = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" }
 
-/** The address of a server with the page, until the scope closes. */
-const serve = (script: string): Effect.Effect<string, never, Scope.Scope> => {
-  const files: Readonly<Record<string, File>> = {
-    "/ordinary": { body: html, headers: { "content-type": "text/html; charset=utf-8" } },
-    "/isolated": { body: html, headers: { "content-type": "text/html; charset=utf-8", ...isolation } },
-    "/page.js": { body: script, headers: { "content-type": "text/javascript; charset=utf-8" } }
-  }
+/** The address of a server with these files, until the scope closes; files may be added. */
+const serve = (files: ReadonlyMap<string, File>): Effect.Effect<string, never, Scope.Scope> => {
   const open = async () => {
     const server = createServer(({ url = "" }, response) => {
-      const file = files[url]
+      const file = files.get(url)
       if (file === undefined) response.writeHead(404).end()
       else response.writeHead(200, file.headers).end(file.body)
     })
@@ -121,7 +125,13 @@ export class Chromium extends Context.Service<Chromium, {
     Chromium,
     Effect.gen(function*() {
       const { code } = yield* Effect.promise(() => bundle({ entryPoints: ["test/browser/page.ts"] }))
-      const address = yield* serve(code)
+      const address = yield* serve(
+        new Map([
+          ["/ordinary", pageOf("/page.js")],
+          ["/isolated", pageOf("/page.js", isolation)],
+          ["/page.js", scriptOf(code)]
+        ])
+      )
       const browser = yield* launch
       const complaints: Array<string> = []
       const open = (path: string) =>
@@ -133,6 +143,43 @@ export class Chromium extends Context.Service<Chromium, {
           return page
         })
       return { ordinary: yield* open("/ordinary"), isolated: yield* open("/isolated"), complaints }
+    })
+  )
+}
+
+/** Opens a page that has run a script, with further files beside it; what it complains about goes to the list. */
+export class FreshPages extends Context.Service<FreshPages, {
+  readonly open: (
+    script: string,
+    complaints: Array<string>,
+    assets?: Readonly<Record<string, File>>
+  ) => Effect.Effect<BrowserPage, never, Scope.Scope>
+}>()("test/FreshPages") {
+  static readonly layer: Layer.Layer<FreshPages> = Layer.effect(
+    FreshPages,
+    Effect.gen(function*() {
+      const files = new Map<string, File>()
+      const address = yield* serve(files)
+      const browser = yield* launch
+      let opened = 0
+      const open = async (script: string, complaints: Array<string>, assets: Readonly<Record<string, File>> = {}) => {
+        const folder = `/${opened++}/`
+        for (const [name, file] of Object.entries(assets)) files.set(folder + name, file)
+        files.set(folder, pageOf(`${folder}page.js`))
+        files.set(`${folder}page.js`, scriptOf(script))
+        const page = await browser.newPage()
+        listen(page, complaints)
+        // A module has run when its page has loaded.
+        await page.goto(address + folder, { waitUntil: "load" })
+        return page
+      }
+      return {
+        open: (script, complaints, assets) =>
+          Effect.acquireRelease(
+            Effect.promise(() => open(script, complaints, assets)),
+            (page) => Effect.promise(() => page.close())
+          )
+      }
     })
   )
 }

@@ -1,0 +1,124 @@
+/**
+ * Programs of other libraries, on a device with and without a pool: what they computed, and what the driver was asked for. It runs in
+ * Node and in pages.
+ */
+import { install, type InstallationStats, type InstallOptions } from "@effect-gpu-pool/interop/install"
+
+/**
+ * A program. It gets a device, or takes one from `navigator.gpu`, which is the same one, and gives its results: each is compared by its
+ * bytes.
+ */
+export type Workload = (device: GPUDevice) => Promise<ReadonlyArray<ArrayBufferView>>
+
+/** What the driver makes for a device, whoever asked for it. */
+export class Driver {
+  /** Buffers that it has made. */
+  creates = 0
+  /** Those that are not destroyed; what is collected without that counts on. */
+  live = 0
+  liveBytes = 0
+  peakBytes = 0
+  readonly #destroyed = new WeakSet<object>()
+  readonly #classes = new WeakMap<object, object>()
+
+  /** From now on, below any pool that is installed later. */
+  constructor(device: GPUDevice) {
+    const createBuffer = device.createBuffer.bind(device)
+    Object.defineProperty(device, "createBuffer", {
+      value: (descriptor: GPUBufferDescriptor) => this.#count(createBuffer(descriptor), descriptor.size),
+      writable: true,
+      configurable: true
+    })
+  }
+
+  #count(buffer: GPUBuffer, bytes: number): GPUBuffer {
+    this.creates++
+    this.live++
+    this.liveBytes += bytes
+    this.peakBytes = Math.max(this.peakBytes, this.liveBytes)
+    const native = Object.getPrototypeOf(buffer) as GPUBuffer
+    const known = this.#classes.get(native)
+    const counting = known ?? this.#classOver(native)
+    if (known === undefined) this.#classes.set(native, counting)
+    return Object.setPrototypeOf(buffer, counting) as GPUBuffer
+  }
+
+  #classOver(native: GPUBuffer): object {
+    const end = (buffer: GPUBuffer): void => {
+      if (this.#destroyed.has(buffer)) return
+      this.#destroyed.add(buffer)
+      this.live--
+      // The driver's own size: a pool shows a program the size that it asked for.
+      this.liveBytes -= Reflect.get(native, "size", buffer) as number
+    }
+    const destroy = function(this: GPUBuffer): undefined {
+      end(this)
+      return native.destroy.call(this)
+    }
+    return Object.create(native, { destroy: { value: destroy, writable: true, configurable: true } }) as object
+  }
+}
+
+/** What a run of a workload did. */
+export interface Run {
+  /** A digest of the bytes of each result. */
+  readonly results: ReadonlyArray<string>
+  /** How many results have a byte that is not zero. */
+  readonly filled: number
+  /** Errors that no scope of the program has caught. */
+  readonly errors: ReadonlyArray<string>
+  /** Buffers that the driver has made, and the most bytes of those that were not destroyed at a time. */
+  readonly creates: number
+  readonly peakBytes: number
+  /** What the pool has done, where there is one. */
+  readonly stats: InstallationStats | undefined
+}
+
+const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(buffer, byteOffset, byteLength).slice()
+
+const digestOf = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))
+  return `${bytes.length} B ${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`
+}
+
+/**
+ * Opens a device with all that its adapter has, and lets every `requestDevice` of a library give this one. Libraries may ask for
+ * anything that the adapter has.
+ */
+export const openShared = async (gpu: GPU): Promise<GPUDevice> => {
+  const adapter = await gpu.requestAdapter()
+  if (adapter === null) throw new Error("there is no adapter")
+  const requiredLimits: Record<string, number> = {}
+  // Its limits are accessors of its class.
+  for (const name in adapter.limits) {
+    const limit: unknown = Reflect.get(adapter.limits, name)
+    if (typeof limit === "number") requiredLimits[name] = limit
+  }
+  const requiredFeatures = Array.from(adapter.features) as Array<GPUFeatureName>
+  const device = await adapter.requestDevice({ requiredLimits, requiredFeatures })
+  Object.defineProperty(adapter, "requestDevice", { value: async () => device, configurable: true })
+  Object.defineProperty(gpu, "requestAdapter", { value: async () => adapter, configurable: true })
+  return device
+}
+
+/** Runs a workload on a device of its own: with a pool under it where there are options of one. */
+export const measure = async (gpu: GPU, workload: Workload, options: InstallOptions | undefined): Promise<Run> => {
+  const device = await openShared(gpu)
+  const errors: Array<string> = []
+  device.addEventListener("uncapturederror", ({ error }) => errors.push(error.message))
+  const driver = new Driver(device)
+  const installation = options === undefined ? undefined : install(device, options)
+  const outputs = (await workload(device)).map(bytesOf)
+  const stats = installation?.stats()
+  // Errors of what was submitted arrive before this.
+  await device.queue.onSubmittedWorkDone()
+  return {
+    results: await Promise.all(outputs.map(digestOf)),
+    filled: outputs.filter((bytes) => bytes.some((byte) => byte !== 0)).length,
+    errors,
+    creates: driver.creates,
+    peakBytes: driver.peakBytes,
+    stats
+  }
+}
