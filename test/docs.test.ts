@@ -85,12 +85,16 @@ const compile = (fences: ReadonlyArray<Example>) => {
   return run([tsc, "--pretty", "false", "-p", project])
 }
 
-const backendOf: Record<string, Backend> = { "effect-gpu-pool/webgpu": "webgpu", "effect-gpu-pool/opencl": "opencl" }
+const backendOf: Record<string, Backend> = {
+  "effect-gpu-pool/webgpu": "webgpu",
+  "effect-gpu-pool/opencl": "opencl",
+  webgpu: "webgpu"
+}
 
 /** The backends that an example needs, from the entry points that it imports. */
 const backendsOf = ({ code, file }: Example): ReadonlyArray<Backend> => {
   const modules = importedModules(`${file}.ts`, code).map(({ specifier }) => specifier)
-  return Object.keys(backendOf).filter((entry) => modules.includes(entry)).flatMap((entry) => backendOf[entry] ?? [])
+  return [...new Set(modules.flatMap((entry) => backendOf[entry] ?? []))].sort()
 }
 
 interface Program {

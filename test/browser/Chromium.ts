@@ -22,7 +22,7 @@ export interface Bundle {
 const root = join(import.meta.dirname, "../..")
 
 /** Bundles for browsers, from the sources, as a user's bundler does with the package. */
-export const bundle = async (entry: Pick<BuildOptions, "entryPoints" | "stdin">): Promise<Bundle> => {
+export const bundle = async (entry: Pick<BuildOptions, "alias" | "entryPoints" | "stdin">): Promise<Bundle> => {
   const { metafile, outputFiles } = await build({
     ...entry,
     absWorkingDir: root,
@@ -169,8 +169,9 @@ export class FreshPages extends Context.Service<FreshPages, {
         files.set(`${folder}page.js`, scriptOf(script))
         const page = await browser.newPage()
         listen(page, complaints)
-        // A module has run when its page has loaded.
         await page.goto(address + folder, { waitUntil: "load" })
+        // The module that the page has; it may wait for something itself.
+        await page.evaluate("import('./page.js').then(() => undefined)")
         return page
       }
       return {
