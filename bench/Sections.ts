@@ -15,6 +15,7 @@ import * as Lease from "./sections/Lease.ts"
 import * as Machine from "./sections/Machine.ts"
 import * as Memory from "./sections/Memory.ts"
 import * as Observing from "./sections/Observing.ts"
+import * as Peers from "./sections/Peers.ts"
 import * as Policies from "./sections/Policies.ts"
 import * as Queues from "./sections/Queues.ts"
 import * as Recordings from "./sections/Recordings.ts"
@@ -44,5 +45,6 @@ export const all = [
   Recordings.section,
   Installed.section,
   Observing.section,
+  Peers.section,
   Frames.section
 ]

@@ -21,7 +21,7 @@ const buffers = 32
  * Like a network's forward and backward pass: buffers are allocated one after the other, and freed in the reverse
  * order.
  */
-const pass = (sizes: ReadonlyArray<number>): ReadonlyArray<Step> => [
+export const pass = (sizes: ReadonlyArray<number>): ReadonlyArray<Step> => [
   ...sizes.map((size, slot) => ({ slot, size })),
   ...sizes.map((_, index) => ({ slot: sizes.length - 1 - index, size: 0 }))
 ]
@@ -57,8 +57,13 @@ const lengths = (next: () => number): ReadonlyArray<Step> => {
 }
 
 /** A slot at random gets a buffer of another size. */
-const replaced = (next: () => number, least: number, most: number): ReadonlyArray<Step> =>
-  Array.from({ length: Workload.steps / 2 }, () => ({
+export const replaced = (
+  next: () => number,
+  least: number,
+  most: number,
+  steps = Workload.steps / 2
+): ReadonlyArray<Step> =>
+  Array.from({ length: steps }, () => ({
     slot: Math.floor(next() * Workload.slots),
     size: Random.logUniform(next, least, most)
   }))
@@ -78,7 +83,7 @@ const seeded = (
  * Tensors of a cache, each of which grows by `bytes` bytes in each step: the new one is allocated, and filled from the
  * old one, before the old one is freed.
  */
-const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Step> =>
+export const grown = (tensors: number, bytes: number, steps: number): ReadonlyArray<Step> =>
   Array.from({ length: steps }, (_, step) =>
     Array.from({ length: tensors }, (_, tensor): ReadonlyArray<Step> => [
       { slot: 2 * tensor + step % 2, size: (step + 1) * bytes },
