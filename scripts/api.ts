@@ -1,12 +1,11 @@
 /**
  * Writes the report of each package's API into `api`: every path that it exports, and each name there with its declaration, as
- * the published declarations have it. With `--check` it says whether the reports are up to date. In both cases it fails where a
+ * the declarations have it that were built, which are the ones to publish. With `--check` it says whether the reports are up to date. In both cases it fails where a
  * public module exports a name at run time that its declarations do not have, or lacks one that they have.
  *
  * A change of the API is then a change of these files, for a reviewer to see.
  */
-import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import ts from "typescript-6.0"
@@ -139,35 +138,26 @@ const differencesOf = async (entry: Entry, report: Report): Promise<ReadonlyArra
 }
 
 const isCheck = process.argv.includes("--check")
-mkdirSync(join(root, "test-results"), { recursive: true })
-const scratch = mkdtempSync(join(root, "test-results/api-"))
 const problems: Array<string> = []
-try {
-  const build = spawnSync(process.execPath, [join(root, "scripts/build.ts"), "--into", scratch], { stdio: "inherit" })
-  if (build.status !== 0) throw new Error("the packages do not build")
-  writeFileSync(join(scratch, "package.json"), JSON.stringify({ type: "module" }))
-  for (const folder of folders) {
-    const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest
-    const home = join(scratch, "node_modules", manifest.name)
-    const entries = entriesOf(home, manifest)
-    if (entries.length === 0) continue
-    const report = new Report(entries)
-    const text = reportOf(manifest.name, entries, report)
-    const file = `api/${manifest.name.replace(/^.*\//, "")}.md`
-    if (!isCheck) {
-      mkdirSync(join(root, "api"), { recursive: true })
-      writeFileSync(join(root, file), text)
-    } else if (!existsSync(join(root, file)) || readFileSync(join(root, file), "utf8") !== text) {
-      problems.push(`${file} is not the API of ${manifest.name}: run npm run api, and look at what has changed`)
-    }
-    for (const entry of entries) {
-      for (const difference of await differencesOf(entry, report)) {
-        problems.push(`${manifest.name}${entry.path.slice(1)} exports ${difference}`)
-      }
+for (const folder of folders) {
+  const home = join(root, folder)
+  const manifest = JSON.parse(readFileSync(join(home, "package.json"), "utf8")) as Manifest
+  const entries = entriesOf(home, manifest)
+  if (entries.length === 0) continue
+  const report = new Report(entries)
+  const text = reportOf(manifest.name, entries, report)
+  const file = `api/${manifest.name.replace(/^.*\//, "")}.md`
+  if (!isCheck) {
+    mkdirSync(join(root, "api"), { recursive: true })
+    writeFileSync(join(root, file), text)
+  } else if (!existsSync(join(root, file)) || readFileSync(join(root, file), "utf8") !== text) {
+    problems.push(`${file} is not the API of ${manifest.name}: run npm run api, and look at what has changed`)
+  }
+  for (const entry of entries) {
+    for (const difference of await differencesOf(entry, report)) {
+      problems.push(`${manifest.name}${entry.path.slice(1)} exports ${difference}`)
     }
   }
-} finally {
-  rmSync(scratch, { recursive: true })
 }
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exit(1)

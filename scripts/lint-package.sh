@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and packs the packages, installs them in empty folders and uses them there (scripts/package), and checks the tarballs:
+# Packs the packages as they are built, installs them in empty folders and uses them there (scripts/package), and checks the tarballs:
 # publint, Are the types wrong?, and strict programs that import every entry point, under each compiler (scripts/consumers.ts).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -8,7 +8,6 @@ root=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-npm run --silent build
 node scripts/package/main.ts "$scratch"
 
 modules=$scratch/consumer/node_modules

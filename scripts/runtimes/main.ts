@@ -71,7 +71,10 @@ const report = ({ output, passed, runtime, seconds, what }: Ending): void => {
   console.log(passed && what === "command" ? line : `${line}  ${output}`)
 }
 
-/** Deno waits for WebGPU most of its time, which is the longest job and the first; beside it small machines have cores for two. */
+/**
+ * Deno sleeps for 10 ms after it has asked whether a mapping is done, so it waits for most of its job on WebGPU, which is the longest and
+ * the first. Beside it small machines have cores for two.
+ */
 const atATime = 3
 
 const runAll = async (jobs: ReadonlyArray<Job>, cwd: string): Promise<ReadonlyArray<Ending>> => {
