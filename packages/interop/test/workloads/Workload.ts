@@ -77,9 +77,10 @@ export interface Run {
 const bytesOf = ({ buffer, byteLength, byteOffset }: ArrayBufferView): Uint8Array<ArrayBuffer> =>
   new Uint8Array(buffer, byteOffset, byteLength).slice()
 
-const digestOf = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))
-  return `${bytes.length} B ${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`
+/** The number of bytes, and their SHA-256. */
+export const digestOf = async (view: ArrayBufferView): Promise<string> => {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytesOf(view)))
+  return `${view.byteLength} B ${Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("")}`
 }
 
 /**

@@ -18,26 +18,53 @@ const provideFrames = (): void => {
   Object.assign(globalThis, { self: globalThis, requestAnimationFrame: () => 0, cancelAnimationFrame: () => {} })
 }
 
+/** A scene on a device, and what its camera sees. */
+export class Stage {
+  readonly scene = new three.Scene()
+  readonly #camera = new three.PerspectiveCamera(50, 1, 0.1, 10)
+  readonly #target = new three.RenderTarget(side, side)
+  readonly #renderer: three.WebGPURenderer
+
+  private constructor(renderer: three.WebGPURenderer) {
+    this.#renderer = renderer
+    this.#camera.position.z = 2
+    renderer.setRenderTarget(this.#target)
+  }
+
+  static async open(device: GPUDevice): Promise<Stage> {
+    provideFrames()
+    const renderer = new three.WebGPURenderer({ device, ...canvasOf(device), antialias: false })
+    await renderer.init()
+    return new Stage(renderer)
+  }
+
+  /** Adds a knot of so many segments; what it returns removes it. */
+  add(segments: number, turn: number): () => void {
+    const geometry = new three.TorusKnotGeometry(0.4, 0.15, segments, 8)
+    const mesh = new three.Mesh(geometry, new three.MeshNormalMaterial())
+    mesh.rotation.y = turn
+    this.scene.add(mesh)
+    return () => {
+      this.scene.remove(mesh)
+      geometry.dispose()
+      mesh.material.dispose()
+    }
+  }
+
+  /** Draws a frame, and reads it back. */
+  async draw(): Promise<ArrayBufferView> {
+    this.#renderer.render(this.scene, this.#camera)
+    return this.#renderer.readRenderTargetPixelsAsync(this.#target, 0, 0, side, side)
+  }
+}
+
 export const framesOf = (count: number): Workload => async (device) => {
-  provideFrames()
-  const renderer = new three.WebGPURenderer({ device, ...canvasOf(device), antialias: false })
-  await renderer.init()
-  const target = new three.RenderTarget(side, side)
-  const camera = new three.PerspectiveCamera(50, 1, 0.1, 10)
-  camera.position.z = 2
-  const scene = new three.Scene()
+  const stage = await Stage.open(device)
   const results: Array<ArrayBufferView> = []
   for (let frame = 0; frame < count; frame++) {
-    const geometry = new three.TorusKnotGeometry(0.4, 0.15, 32 + frame, 8)
-    const mesh = new three.Mesh(geometry, new three.MeshNormalMaterial())
-    mesh.rotation.y = frame / 7
-    scene.add(mesh)
-    renderer.setRenderTarget(target)
-    renderer.render(scene, camera)
-    results.push(await renderer.readRenderTargetPixelsAsync(target, 0, 0, side, side))
-    scene.remove(mesh)
-    geometry.dispose()
-    mesh.material.dispose()
+    const remove = stage.add(32 + frame, frame / 7)
+    results.push(await stage.draw())
+    remove()
   }
   return results
 }

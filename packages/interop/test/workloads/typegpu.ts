@@ -18,31 +18,49 @@ const layout = tgpu.bindGroupLayout({
   y: { storage: d.arrayOf(d.f32), access: "mutable" }
 })
 
-export const stepsOf = (count: number): Workload => async (device) => {
+/** Two arrays of a length: `x` has these values, and `y` their squares, added to the zeros that it begins with. */
+export interface Squares {
+  readonly read: () => Promise<Float32Array>
+  readonly end: () => void
+}
+
+/** Makes such arrays on a device. */
+export const squaresOn = (device: GPUDevice): (values: Array<number>) => Squares => {
   const root = tgpu.initFromDevice({ device })
   const pipeline = device.createComputePipeline({
     layout: device.createPipelineLayout({ bindGroupLayouts: [root.unwrap(layout)] }),
     compute: { module: device.createShaderModule({ code }) }
   })
-  const results: Array<Float32Array> = []
-  for (let step = 0; step < count; step++) {
-    const length = 64 + step * 397 % 2000
-    const array = d.arrayOf(d.f32, length)
+  return (values) => {
+    const array = d.arrayOf(d.f32, values.length)
     // A value given at its creation would be written by mapping, and such a buffer is not pooled.
     const x = root.createBuffer(array).$usage("storage")
-    x.write(Array.from({ length }, (_, at) => (at + step) % 100))
+    x.write(values)
     const y = root.createBuffer(array).$usage("storage")
-    const bindings = root.unwrap(root.createBindGroup(layout, { x, y }))
     const encoder = device.createCommandEncoder()
     const pass = encoder.beginComputePass()
     pass.setPipeline(pipeline)
-    pass.setBindGroup(0, bindings)
-    pass.dispatchWorkgroups(Math.ceil(length / 64))
+    pass.setBindGroup(0, root.unwrap(root.createBindGroup(layout, { x, y })))
+    pass.dispatchWorkgroups(Math.ceil(values.length / 64))
     pass.end()
     device.queue.submit([encoder.finish()])
-    if (step % 10 === 9) results.push(Float32Array.from(await y.read()))
-    x.destroy()
-    y.destroy()
+    return {
+      read: async () => Float32Array.from(await y.read()),
+      end: () => {
+        x.destroy()
+        y.destroy()
+      }
+    }
+  }
+}
+
+export const stepsOf = (count: number): Workload => async (device) => {
+  const squaresOf = squaresOn(device)
+  const results: Array<Float32Array> = []
+  for (let step = 0; step < count; step++) {
+    const squares = squaresOf(Array.from({ length: 64 + step * 397 % 2000 }, (_, at) => (at + step) % 100))
+    if (step % 10 === 9) results.push(await squares.read())
+    squares.end()
   }
   return results
 }
