@@ -54,8 +54,8 @@ export interface AllocateOptions {
  * - return: it has freed everything when its layer has closed;
  * - answer: it fails with a GpuError, and neither dies nor throws.
  *
- * So it may keep buffers and give them out again, give more bytes, and refuse. docs/pool.md says more, with an example
- * that keeps a spare.
+ * So it may keep buffers and give them out again, give more bytes, and refuse. docs/allocators.md says more, with an
+ * example that keeps a spare.
  *
  * **Example** (Logging what the driver is asked for)
  *

@@ -1,5 +1,5 @@
 /**
- * Tests each rule of docs/pool.md, "An allocator of your own", on an allocator without a pool. `AllocatorWatch` checks
+ * Tests each rule of docs/allocators.md on an allocator without a pool. `AllocatorWatch` checks
  * most rules; these tests make the requests that a wrong allocator answers wrongly.
  *
  * @internal

@@ -1,6 +1,6 @@
 /**
  * Watches an allocator from both sides: the buffers that it gives to a pool and gets back, and those that it takes from
- * the device and returns. Checks the rules of docs/pool.md, "An allocator of your own".
+ * the device and returns. Checks the rules of docs/allocators.md.
  *
  * @internal
  */
@@ -21,12 +21,12 @@ import { format } from "effect/Formatter"
 import * as Layer from "effect/Layer"
 import * as Expect from "../Expect.ts"
 
-/** The names of the rules, as docs/pool.md lists them. */
+/** The names of the rules, as docs/allocators.md lists them. */
 export type Rule = "size" | "usage" | "owner" | "alive" | "order" | "once" | "return" | "answer"
 
 /** The failure message for a broken rule. */
 export const broken = (rule: Rule, what: string): string =>
-  `The allocator breaks the rule "${rule}": ${what}. docs/pool.md has the rules, under "An allocator of your own".`
+  `The allocator breaks the rule "${rule}": ${what}. docs/allocators.md has the rules.`
 
 export class AllocatorWatch {
   /** How many allocations were refused with OutOfMemory. */
