@@ -25,7 +25,13 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
   "packages/observability": [[".", "index"]],
   "packages/testing": [[".", "index"], ["./properties", "properties"]],
   "packages/schedules": [[".", "index"]],
-  "packages/interop": [["./install", "install"], ["./node", "node"], ["./observe", "observe"], ["./page", "page"]],
+  "packages/interop": [
+    ["./install", "install"],
+    ["./node", "node"],
+    ["./observe", "observe"],
+    ["./page", "page"],
+    ["./tfjs", "tfjs"]
+  ],
   // It is a program.
   "packages/cli": []
 }

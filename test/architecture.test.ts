@@ -102,6 +102,12 @@ const rules: ReadonlyArray<Rule> = [
     inside: ["packages/interop/src/foreign", "packages/interop/src/install"],
     packages: [library]
   },
+  // Knows a backend of TensorFlow.js by its shape alone.
+  {
+    part: "packages/interop/src/tfjs",
+    inside: ["packages/interop/src/foreign", "packages/interop/src/tfjs"],
+    packages: []
+  },
   { part: watcher, inside: ["packages/interop/src/observe"], packages: ["node", "<computed>"] },
   { part: "packages/interop/src/page.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },

@@ -22,7 +22,9 @@ export interface Bundle {
 const root = join(import.meta.dirname, "../..")
 
 /** Bundles for browsers, from the sources, as a user's bundler does with the package. */
-export const bundle = async (entry: Pick<BuildOptions, "alias" | "entryPoints" | "stdin">): Promise<Bundle> => {
+export const bundle = async (
+  entry: Pick<BuildOptions, "alias" | "entryPoints" | "external" | "stdin">
+): Promise<Bundle> => {
   const { metafile, outputFiles } = await build({
     ...entry,
     absWorkingDir: root,

@@ -3,12 +3,40 @@
  * Node and in pages.
  */
 import { install, type InstallationStats, type InstallOptions } from "@effect-gpu-pool/interop/install"
+import { SizePolicy } from "effect-gpu-pool"
+
+/** How a program runs that can do so in several ways, as one process tells another. */
+export interface Course {
+  readonly steps: number
+  /** Whether its library gives back what it would keep for itself. */
+  readonly passesThrough?: boolean
+  /** Whether the blocks of the pool are powers of two. */
+  readonly doubles?: boolean
+}
 
 /**
  * A program. It gets a device, or takes one from `navigator.gpu`, which is the same one, and gives its results: each is compared by its
- * bytes.
+ * bytes. It says when a step is done.
  */
-export type Workload = (device: GPUDevice) => Promise<ReadonlyArray<ArrayBufferView>>
+export type Workload = (
+  device: GPUDevice,
+  course: Course,
+  stepped: () => void
+) => Promise<ReadonlyArray<ArrayBufferView>>
+
+/** The results of the steps of a course. */
+export const inSteps = async (
+  { steps }: Course,
+  stepped: () => void,
+  step: () => Promise<ArrayBufferView>
+): Promise<ReadonlyArray<ArrayBufferView>> => {
+  const results: Array<ArrayBufferView> = []
+  for (let count = 0; count < steps; count++) {
+    results.push(await step())
+    stepped()
+  }
+  return results
+}
 
 /** What the driver makes for a device, whoever asked for it. */
 export class Driver {
@@ -70,6 +98,8 @@ export interface Run {
   /** Buffers that the driver has made, and the most bytes of those that were not destroyed at a time. */
   readonly creates: number
   readonly peakBytes: number
+  /** Those that it had made when a step was done, for each that the workload has told of. */
+  readonly createsAfter: ReadonlyArray<number>
   /** What the pool has done, where there is one. */
   readonly stats: InstallationStats | undefined
 }
@@ -104,13 +134,20 @@ export const openShared = async (gpu: GPU): Promise<GPUDevice> => {
 }
 
 /** Runs a workload on a device of its own: with a pool under it where there are options of one. */
-export const measure = async (gpu: GPU, workload: Workload, options: InstallOptions | undefined): Promise<Run> => {
+export const measure = async (
+  gpu: GPU,
+  workload: Workload,
+  options: InstallOptions | undefined,
+  course: Course = { steps: 0 }
+): Promise<Run> => {
   const device = await openShared(gpu)
   const errors: Array<string> = []
   device.addEventListener("uncapturederror", ({ error }) => errors.push(error.message))
   const driver = new Driver(device)
-  const installation = options === undefined ? undefined : install(device, options)
-  const outputs = (await workload(device)).map(bytesOf)
+  const policy = course.doubles === true ? { sizePolicy: SizePolicy.sizeClasses(0, { borrow: 1 }) } : {}
+  const installation = options === undefined ? undefined : install(device, { ...options, ...policy })
+  const createsAfter: Array<number> = []
+  const outputs = (await workload(device, course, () => createsAfter.push(driver.creates))).map(bytesOf)
   const stats = installation?.stats()
   // Errors of what was submitted arrive before this.
   await device.queue.onSubmittedWorkDone()
@@ -120,6 +157,7 @@ export const measure = async (gpu: GPU, workload: Workload, options: InstallOpti
     errors,
     creates: driver.creates,
     peakBytes: driver.peakBytes,
+    createsAfter,
     stats
   }
 }

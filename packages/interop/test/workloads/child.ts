@@ -8,9 +8,9 @@ const gpu = create([])
 Object.assign(globalThis, globals)
 Object.defineProperty(navigator, "gpu", { value: gpu, configurable: true })
 
-process.once("message", async ({ module, options }: Order) => {
+process.once("message", async ({ course, module, options }: Order) => {
   const { workload } = await import(module) as { readonly workload: Workload }
-  const run = await measure(gpu, workload, options)
+  const run = await measure(gpu, workload, options, course)
   // Libraries have workers and timers; the device ends with the process.
   process.send!(run, () => process.exit(0))
 })

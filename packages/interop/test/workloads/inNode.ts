@@ -4,18 +4,19 @@ import { fork } from "node:child_process"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { pathToFileURL } from "node:url"
-import type { Run } from "./Workload.ts"
+import type { Course, Run } from "./Workload.ts"
 
 /** What the process is told. */
 export interface Order {
   /** The address of a module whose `workload` is one. */
   readonly module: string
   readonly options: InstallOptions | undefined
+  readonly course: Course | undefined
 }
 
 /** Runs `workload` of a file of this folder on Dawn, with a pool where there are options of one. */
-export const inNode = async (file: string, options?: InstallOptions): Promise<Run> => {
-  const order: Order = { module: pathToFileURL(join(import.meta.dirname, file)).href, options }
+export const inNode = async (file: string, options?: InstallOptions, course?: Course): Promise<Run> => {
+  const order: Order = { module: pathToFileURL(join(import.meta.dirname, file)).href, options, course }
   const child = fork(join(import.meta.dirname, "child.ts"), {
     // Not those of the test runner.
     execArgv: [],
