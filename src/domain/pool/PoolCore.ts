@@ -73,7 +73,7 @@ export type BlockCore<A, F = number> = Pick<PoolCore<A, F>, keyof PoolCore<A, F>
  * - How much stays held is bounded by {@link PoolCore.setMaxBytes} and {@link PoolCore.setMaxHeldBytes} and, by the
  *   owner's clock, with the option `idle`. The core only says which block has to go: {@link PoolCore.release},
  *   {@link PoolCore.evictNext}, {@link PoolCore.evictOldest}, {@link PoolCore.evictIdle}, {@link PoolCore.evictOutgrown},
- *   {@link PoolCore.trim}.
+ *   `trim`.
  * - Under a limit, {@link PoolCore.nextPadding} says by how much a block may be larger than its request. Whoever keeps to it
  *   serves all requests that together ask for eleven twelfths of the limit.
  *
@@ -241,7 +241,7 @@ export class PoolCore<A, F = number> extends PoolCounters {
 
   /**
    * Changes the limit on managed and pending bytes together; `Infinity` for none. Lowering it frees nothing by itself
-   * (see {@link PoolCore.trim}); but while the pool is above it, released blocks are handed back to be freed.
+   * (see `trim`); but while the pool is above it, released blocks are handed back to be freed.
    */
   setMaxBytes(bytes: number): void {
     this.limit = bytes
@@ -269,7 +269,7 @@ export class PoolCore<A, F = number> extends PoolCounters {
     return this.acquireOwn(family, blockSize, request) ?? this.borrow(family, blockSize, request, borrowLimit)
   }
 
-  /** The first half of {@link PoolCore.acquire}: the request's own bin. */
+  /** The first half of `acquire`: the request's own bin. */
   acquireOwn(family: F, blockSize: number, request: number): PoolBlock<A, F> | undefined {
     const bin = this.bins.find(family, blockSize)
     return bin === undefined || bin.top === undefined ? undefined : this.hit(bin, request)
@@ -283,7 +283,7 @@ export class PoolCore<A, F = number> extends PoolCounters {
   }
 
   /**
-   * The second half of {@link PoolCore.acquire}: another bin of the family. Most are larger than the request's own; smaller
+   * The second half of `acquire`: another bin of the family. Most are larger than the request's own; smaller
    * ones have blocks of exact sizes.
    */
   borrow(family: F, blockSize: number, request: number, borrowLimit: number): PoolBlock<A, F> | undefined {
@@ -295,7 +295,7 @@ export class PoolCore<A, F = number> extends PoolCounters {
   }
 
   /**
-   * As {@link PoolCore.acquire}, but takes only blocks that `accepts` returns true for, and looks only at the `among` blocks
+   * As `acquire`, but takes only blocks that `accepts` returns true for, and looks only at the `among` blocks
    * of a bin that came back last.
    */
   acquireAccepted(

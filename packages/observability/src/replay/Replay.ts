@@ -67,8 +67,8 @@ const traceOf = (recording: Recording): () => Trace => {
  * Under another policy a request is made when it was made in the recording. A lease lasts as long as it did there:
  * one that begins later, because its request waited, ends later. A request that failed in the recording and is served here has its lease
  * until the time of that failure; one that was larger than a limit has it for no time. The driver takes as long for a request as it did,
- * no time for requests that did not need it, and has as much memory as its refusals imply. See
- * [Replay](../docs/observability.md#replay).
+ * no time for requests that did not need it, and has as much memory as its refusals imply.
+ * docs/observability.md, "Replay", says more.
  *
  * **Example** (The same requests with half the memory)
  *
