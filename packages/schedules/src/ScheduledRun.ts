@@ -65,6 +65,8 @@ export class ScheduledRun implements Scheduler.Scheduler {
   readonly executionMode = "async"
   /** How many options each decision had. */
   readonly options: Array<number> = []
+  /** The option of each decision that runs what usually runs when nothing else can; 0 if nothing does. */
+  readonly intrusions: Array<number> = []
   readonly deviations: Array<Deviation> = []
   /** The step before which each deviation was made. */
   readonly deviationSteps: Array<number> = []
@@ -195,11 +197,11 @@ export class ScheduledRun implements Scheduler.Scheduler {
 
   /** Decides whether the current fiber goes on, and what runs if it does not. */
   #switches(known: Known, primitive: Primitive | undefined): boolean {
-    const others = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
+    const others = this.#candidates
     const inside = this.#outer !== known.fiber && this.#outer?.pollUnsafe() === undefined
     const options = 1 + others + (inside ? 1 : 0)
     if (options === 1) return false
-    const option = this.#decide(options)
+    const option = this.#decide(options, this.#last.length === 0 ? 0 : 1 + others - this.#last.length)
     if (option === 0) return false
     this.#trace?.stop(known.fiber, known.number, this.steps, primitive, this.#lastDeviation())
     if (option <= others) this.#decided = this.#candidate(option - 1)
@@ -211,16 +213,21 @@ export class ScheduledRun implements Scheduler.Scheduler {
     const decided = this.#decided
     this.#decided = undefined
     if (decided !== undefined) return decided
-    const options = this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
+    const options = this.#candidates
     if (options === 0) return this.#afterAll[0]
     if (options === 1) return this.#candidate(0)
-    const option = this.#decide(options)
+    const option = this.#decide(options, this.#last.length === 0 ? 0 : options - this.#last.length)
     if (option !== 0) this.#trace?.choice(this.#lastDeviation())
     return this.#candidate(option)
   }
 
   #lastDeviation(): string {
     return format(this.deviations.slice(-1))
+  }
+
+  /** How many candidates there are: ready fibers, time, and what usually runs last. */
+  get #candidates(): number {
+    return this.#ready.length + (this.#clock.isWaiting ? 1 : 0) + this.#last.length
   }
 
   #candidate(index: number): Next | undefined {
@@ -230,10 +237,11 @@ export class ScheduledRun implements Scheduler.Scheduler {
     return rest === 0 ? "time" : this.#last[rest - 1]
   }
 
-  #decide(options: number): number {
+  #decide(options: number, intrusion: number): number {
     const decision = this.options.length
     const option = this.#choose(options, decision)
     this.options.push(options)
+    this.intrusions.push(intrusion)
     if (option !== 0) {
       this.deviations.push({ decision, option })
       this.deviationSteps.push(this.steps)
