@@ -9,7 +9,7 @@ const condition = "effect-gpu-pool:source"
  * counted, the engine optimizes nothing any more.
  */
 const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|OpenClMemoryObjects|OpenClOutOfMemory|UnavailableGpu|" +
-  "WebGpuTransferredMemory|PassThrough|" +
+  "WebGpuTransferredMemory|PassThrough|Ort|" +
   "ReplayScale|ReadTimeline|BlockLedger|EvictionPolicy|*.evidence|*.jobLimit|Spans|PoolMetrics|PoolEvents|KernelMetrics"
 
 const sharing = [

@@ -29,6 +29,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
     ["./install", "install"],
     ["./node", "node"],
     ["./observe", "observe"],
+    ["./ort", "ort"],
     ["./page", "page"],
     ["./tfjs", "tfjs"]
   ],

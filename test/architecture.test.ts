@@ -102,6 +102,8 @@ const rules: ReadonlyArray<Rule> = [
     inside: ["packages/interop/src/foreign", "packages/interop/src/install"],
     packages: [library]
   },
+  // Knows onnxruntime-web by the shapes of its classes alone.
+  { part: "packages/interop/src/ort", inside: ["packages/interop/src/ort"], packages: [library, "effect"] },
   // Knows a backend of TensorFlow.js by its shape alone.
   {
     part: "packages/interop/src/tfjs",
