@@ -8,19 +8,26 @@ import { BufferPool, type GpuError, Lease } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import type { Tensor as OnnxTensor } from "onnxruntime-web"
+import { encode } from "../../packages/interop/test/workloads/OnnxModel.ts"
 import type { Step } from "../Traces.ts"
 import { NaiveMap } from "./NaiveMap.ts"
+import * as Requests from "./Requests.ts"
 
 export const Name = Schema.Literals([
   "createBuffer and destroy",
   "a map of free buffers by size",
   "TensorFlow.js, BufferManager",
   "jax-js, WebGPUBackend",
+  "onnxruntime-web, a run of one node",
   "ours, install",
   "ours, BufferPool"
 ])
 
 export type Name = typeof Name.Type
+
+/** Whether more than the manager is in its time. */
+export const isRun = (name: Name): boolean => name === "onnxruntime-web, a run of one node"
 
 /** Goes on with what it has in its slots after the steps before. */
 export type Play = (steps: ReadonlyArray<Step>) => Effect.Effect<void, GpuError.GpuError, Scope.Scope>
@@ -81,6 +88,37 @@ const jax = async (): Promise<Play> => {
   return plain((size) => backend.malloc(size), (slot) => backend.decRef(slot))
 }
 
+/**
+ * Its manager is inside of its WebAssembly: the smallest thing that takes a buffer from it is a run, whose output stays on the device. The
+ * input is the same buffer in each of them.
+ */
+const onnx = async (device: GPUDevice): Promise<Play> => {
+  const { InferenceSession, Tensor } = await import("onnxruntime-web/webgpu")
+  const dims = ["n"]
+  const model = encode({
+    inputs: [{ name: "x", dims }],
+    outputs: [{ name: "y", dims }],
+    weights: [],
+    nodes: [{ operator: "Neg", inputs: ["x"], outputs: ["y"] }]
+  })
+  const session = await InferenceSession.create(model, {
+    executionProviders: [{ name: "webgpu", device }],
+    preferredOutputLocation: "gpu-buffer"
+  })
+  const input = device.createBuffer({ size: Requests.mostBytes, usage })
+  const outputs = new Map<number, OnnxTensor>()
+  return Effect.fnUntraced(function*(steps) {
+    for (const { size, slot } of steps) {
+      outputs.get(slot)?.dispose()
+      outputs.delete(slot)
+      if (size === 0) continue
+      const x = Tensor.fromGpuBuffer(input, { dataType: "float32", dims: [size / 4] })
+      const { y } = yield* Effect.promise(() => session.run({ x }))
+      outputs.set(slot, y!)
+    }
+  })
+}
+
 const pool = Effect.fnUntraced(function*(device: GPUDevice) {
   const layer = BufferPool.layer().pipe(Layer.provide(WebGpu.layerFromDevice(device)))
   const pool = Context.get(yield* Layer.build(layer), BufferPool.BufferPool)
@@ -105,6 +143,7 @@ const opened: { readonly [N in Name]: (device: GPUDevice) => Effect.Effect<Play,
   "a map of free buffers by size": (device) => Effect.sync(() => naive(device)),
   "TensorFlow.js, BufferManager": (device) => Effect.promise(() => tensorflow(device)),
   "jax-js, WebGPUBackend": () => Effect.promise(jax),
+  "onnxruntime-web, a run of one node": (device) => Effect.promise(() => onnx(device)),
   "ours, install": (device) => Effect.sync(() => installed(device)),
   "ours, BufferPool": pool
 }

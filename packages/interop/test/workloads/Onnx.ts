@@ -2,12 +2,17 @@
 import type { Tensor } from "onnxruntime-web"
 import type { Model, Node, Weights } from "./OnnxModel.ts"
 import { random, randomValues } from "./Random.ts"
+import type { Course } from "./Workload.ts"
 
-/** Why the cache is not the default: a library that keeps what it has freed leaves a pool nothing to lend. */
-export const openSession = async (device: GPUDevice, model: Uint8Array) => {
+/** A library that keeps what it has freed, as this one does by itself, leaves a pool nothing to lend. */
+export const openSession = async (device: GPUDevice, model: Uint8Array, { keeps }: Course) => {
   const ort = await import("onnxruntime-web/webgpu")
   const session = await ort.InferenceSession.create(model, {
-    executionProviders: [{ name: "webgpu", device, storageBufferCacheMode: "lazyRelease" }],
+    executionProviders: [{
+      name: "webgpu",
+      device,
+      ...keeps === true ? {} : { storageBufferCacheMode: "lazyRelease" }
+    }],
     preferredOutputLocation: "gpu-buffer"
   })
   return { ort, session }

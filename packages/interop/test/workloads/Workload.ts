@@ -10,6 +10,8 @@ export interface Course {
   readonly steps: number
   /** Whether its library gives back what it would keep for itself. */
   readonly passesThrough?: boolean
+  /** Whether onnxruntime-web keeps what it has freed, as it does by itself. */
+  readonly keeps?: boolean
   /** Whether the blocks of the pool are powers of two. */
   readonly doubles?: boolean
 }

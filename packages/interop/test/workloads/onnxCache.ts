@@ -20,7 +20,7 @@ const promptLength = 512
 
 /** Decoding, token by token: after 512 tokens the keys and values of 24 layers, 48 tensors, grow by one row each. */
 export const workload: Workload = async (device, course, stepped) => {
-  const { ort, session } = await openSession(device, encode(attention(layers, true)))
+  const { ort, session } = await openSession(device, encode(attention(layers, true)), course)
   const next = random(4)
   const x = input(device, ort, 1)
   let past: Record<string, Tensor> = Object.fromEntries(

@@ -6,7 +6,7 @@ import { inSteps, type Workload } from "./Workload.ts"
 
 /** Four layers of attention, and texts of 16 to 495 tokens. */
 export const workload: Workload = async (device, course, stepped) => {
-  const { ort, session } = await openSession(device, encode(attention(4, false)))
+  const { ort, session } = await openSession(device, encode(attention(4, false)), course)
   const next = random(5)
   return await inSteps(course, stepped, async () => {
     const tokens = 16 + Math.floor(next() * 480)
