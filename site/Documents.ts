@@ -17,6 +17,20 @@ const folderPage = (folder: string): string => {
   return `# ${folder}\n\n${files.map((file) => `- [${file}](${file})`).join("\n")}\n`
 }
 
+/** A fence without a language is plain text. TypeDoc would colour it as TypeScript. */
+export const withLanguages = (markdown: string): string => {
+  let closing: string | undefined
+  return markdown.split("\n").map((line) => {
+    const [, indent = "", ticks, language = ""] = /^(\s*)(`{3,})(.*)$/.exec(line) ?? []
+    if (closing !== undefined) {
+      if (line.trim() === closing) closing = undefined
+      return line
+    }
+    closing = ticks
+    return ticks !== undefined && language.trim() === "" ? `${indent}${ticks}text` : line
+  }).join("\n")
+}
+
 const titleOf = (markdown: string, file: string): string => {
   const title = /^# (.+)$/m.exec(markdown)?.[1]
   if (title === undefined) throw new Error(`${file} has no title`)
@@ -49,7 +63,7 @@ export class Documents {
   }
 
   parse(text: string, file: string) {
-    return this.#application.converter.parseRawComment(sourceOf(text, file), this.#project.files).content
+    return this.#application.converter.parseRawComment(sourceOf(withLanguages(text), file), this.#project.files).content
   }
 
   /** The pages, then one for each folder of the examples, or its README where it has one, and for each program in it. */
@@ -73,8 +87,8 @@ export class Documents {
     this.#project.files.registerReflectionPath(normalizePath(join(root, file)), reflection)
   }
 
-  #add({ category, file }: Page, markdown: string): DocumentReflection {
-    const title = titleOf(markdown, file)
+  #add({ category, file, menu }: Page, markdown: string): DocumentReflection {
+    const title = menu ?? titleOf(markdown, file)
     // Links of a folder's page are relative to what is in the folder.
     const base = file.endsWith(".md") ? file : join(file, "index.md")
     const page = new DocumentReflection(title, this.#project, this.parse(markdown, base), { category })

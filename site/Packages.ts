@@ -31,6 +31,8 @@ export interface Page {
   /** Relative to the repository. */
   readonly file: string
   readonly category: string
+  /** Its name in the menu, where that is not its title. */
+  readonly menu?: string
 }
 
 /** The pages of an index, each with the heading that it is under. */
@@ -44,7 +46,7 @@ export const pagesOf = (index: string, folder: string): ReadonlyArray<Page> =>
   })
 
 const around: ReadonlyArray<Page> = [
-  { file: "README.md", category: "Start" },
+  { file: "README.md", category: "Start", menu: "Overview" },
   { file: "docs/README.md", category: "Start" },
   { file: "examples/README.md", category: "Examples" },
   { file: "examples/backend/README.md", category: "Examples" },

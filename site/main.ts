@@ -6,7 +6,16 @@
 import { globSync, readFileSync, rmSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { Application, Comment, CommentTag, Converter, type IndexEvent, type PageEvent, Renderer } from "typedoc"
+import {
+  Application,
+  Comment,
+  CommentTag,
+  Converter,
+  type IndexEvent,
+  type PageEvent,
+  type Reflection,
+  Renderer
+} from "typedoc"
 import { deadLinks, namesWithoutPage, tasksIn, tooFar } from "./Checks.ts"
 import { Documents } from "./Documents.ts"
 import { firstPage } from "./FirstPage.ts"
@@ -21,16 +30,16 @@ const reference = "API reference"
 /**
  * A reader looks for `BufferPool.allocate`, and an entry of TypeDoc's index has only `allocate`. The first character sets the name of
  * an entry apart from its uses in texts, which would make it count as a frequent word. The search finds every name that the query is
- * a part of, so shorter ones count more. A query
- * of several words is more likely about a subject, which a document has.
+ * a part of, so shorter ones count more, and members of a type, which have no page of their own, less. A query of several words is
+ * more likely about a subject, which a document has.
  */
-const findByPath = (event: IndexEvent): void => {
+const findByPath = (event: IndexEvent, hasPage: (result: Reflection) => boolean): void => {
   event.searchFieldWeights["path"] = 10
   event.searchResults.forEach((result, at) => {
     const { name, parent } = result
     const path = parent === undefined || parent.isProject() ? name : `${parent.name}.${name}`
     event.searchFields[at] = { ...event.searchFields[at], path: `_${path}` }
-    result.relevanceBoost = result.isDocument() ? 3 : 20 / (10 + name.length)
+    result.relevanceBoost = result.isDocument() ? 3 : (hasPage(result) ? 20 : 8) / (10 + name.length)
   })
 }
 
@@ -91,7 +100,9 @@ const generate = async (out: string): Promise<void> => {
   application.renderer.on(Renderer.EVENT_END_PAGE, (page: PageEvent) => {
     page.contents = (page.contents ?? "").replaceAll(/(<use href=")[^"]*assets\/icons\.svg#/g, "$1#")
   })
-  application.renderer.on(Renderer.EVENT_PREPARE_INDEX, findByPath)
+  application.renderer.on(Renderer.EVENT_PREPARE_INDEX, (event: IndexEvent) => {
+    findByPath(event, (result) => application.renderer.router?.hasOwnDocument(result) === true)
+  })
 
   const names = new Map(entryPoints.map(({ file, name }) => [join(root, file), name]))
   const found = application.getEntryPoints()

@@ -1,7 +1,8 @@
 /** The checks that the build of the site makes find what they are for, and its first page has what it is made from. */
 import { assert, describe, it } from "@effect/vitest"
-import { deepStrictEqual } from "@effect/vitest/utils"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { deadLinks, namesOf, namesWithoutPage, tasksIn, tooFar } from "../../site/Checks.ts"
+import { withLanguages } from "../../site/Documents.ts"
 import { entriesOf, firstPage, tasksOf } from "../../site/FirstPage.ts"
 import { pageOf, type Site } from "../../site/Html.ts"
 import { pagesOf } from "../../site/Packages.ts"
@@ -141,6 +142,13 @@ describe("the first page", () => {
   it("fails where the template has no place for them", () => {
     assert.throws(() => firstPage("# Title\n", cookbook, []), /no line <!--/)
   })
+})
+
+const fences = (language: string) =>
+  `\`\`\`${language}\na\n\`\`\`\n\n\`\`\`\`ts\n\`\`\`\nb\n\`\`\`\n\`\`\`\`\n\n\`\`\`sh\nc\n\`\`\`\n`
+
+it("fences without a language are plain text, and what is inside of a fence stays as it is", () => {
+  strictEqual(withLanguages(fences("")), fences("text"))
 })
 
 it("pages have the headings of the index as their categories", () => {
