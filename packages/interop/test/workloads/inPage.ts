@@ -9,7 +9,7 @@ declare global {
 }
 
 /** What libraries import nowhere but in Node. */
-const modulesOfNode = ["module", "node:*", "worker_threads"]
+export const modulesOfNode = ["module", "node:*", "worker_threads"]
 
 /** Bundles `workload` of a file of this folder with what measures it. */
 export const pageOf = async (file: string): Promise<string> => {

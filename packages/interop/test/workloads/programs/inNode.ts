@@ -1,26 +1,8 @@
 /** Random programs of several libraries on one device, in a process of their own. */
-import type { InstallationStats, InstallOptions } from "@effect-gpu-pool/interop/install"
 import { type ChildProcess, fork } from "node:child_process"
 import { join } from "node:path"
-import type { LibraryName } from "./libraries.ts"
 import type { Case } from "./Program.ts"
-
-/** What the process is told first. */
-export interface Order {
-  readonly libraries: ReadonlyArray<LibraryName>
-  /** Whether each program runs after the other, instead of in turns. */
-  readonly alone: boolean
-  /** Of the pool under the device; none without them. */
-  readonly options: InstallOptions | undefined
-}
-
-export interface Answer {
-  /** Digests of the results of each program. */
-  readonly results: ReadonlyArray<ReadonlyArray<string>>
-  /** Errors that no scope of a program has caught. */
-  readonly errors: ReadonlyArray<string>
-  readonly stats: InstallationStats | undefined
-}
+import type { Answer, Order } from "./run.ts"
 
 export class Programs {
   readonly #child: ChildProcess
