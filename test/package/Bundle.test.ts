@@ -172,14 +172,14 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.5, whole: 47.1 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.3, whole: 46.7 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.3, whole: 61.0 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 54.8, whole: 59.9 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 64.6, whole: 110.7 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 61.7, whole: 110.2 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 72.4, whole: 117.7 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 61.7, whole: 110.2 }
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.9, whole: 47.5 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.6, whole: 47.1 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.7, whole: 61.5 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.2, whole: 60.4 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 65.0, whole: 111.3 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 62.1, whole: 110.8 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 72.9, whole: 118.3 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 62.1, whole: 110.8 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

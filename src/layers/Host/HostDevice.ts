@@ -106,9 +106,12 @@ export class HostDevice {
     bytes: number,
     usage: BufferUsage,
     label?: string | undefined,
+    isDeferred = false,
     kind: HostBuffer["kind"] = "buffer"
-  ): Effect.Effect<HostBuffer, GpuError> =>
-    this.#afterDelay(() => this.#create(bytes, kind, () => this.memory.create(this.info, bytes, usage, label)))
+  ): Effect.Effect<HostBuffer, GpuError> => {
+    const create = () => this.#create(bytes, kind, () => this.memory.create(this.info, bytes, usage, label))
+    return isDeferred ? Effect.suspend(create) : this.#afterDelay(create)
+  }
 
   readonly createFromHost = (
     data: Uint8Array<ArrayBuffer>,

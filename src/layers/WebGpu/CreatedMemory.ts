@@ -10,7 +10,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { type GpuError, outOfMemory } from "../../domain/GpuError.ts"
-import { driverError, inScopes, isOutOfMemory } from "./commands/ErrorScopes.ts"
+import { driverError, inScopes, isOutOfMemory, thrown } from "./commands/ErrorScopes.ts"
 import { submitNothing } from "./commands/SubmittedWork.ts"
 import { awaitDevice, awaitEnd } from "./opening/AwaitDevice.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
@@ -58,6 +58,37 @@ export class CreatedMemory {
       const request = Effect.suspend(() => this.#opened.status.error ?? creation.problem?.() ?? this.#request(creation))
       return this.#bytes <= Math.max(allowedBytes, this.#liveBytes) ? request : Effect.andThen(this.#room(), request)
     })
+  }
+
+  /**
+   * Creates an object in this step, without a wait for room or for the driver's answer. Where that is a refusal, the object is not to be
+   * reused, and the next command that waits fails: `onRefusal` is called.
+   */
+  createDeferred<A>(creation: Creation<A>, onRefusal: (made: A) => void): Exit.Exit<A, GpuError> {
+    const { bytes, call, destroy, fill, make } = creation
+    const { device, failures, status } = this.#opened
+    const problem = status.error ?? creation.problem?.()
+    if (problem !== undefined) return Exit.fail(problem)
+    let made: A | undefined
+    let error: GpuError | undefined
+    const answered = inScopes(device, () => {
+      try {
+        made = make()
+        fill?.(made)
+      } catch (cause) {
+        error = driverError(call, [thrown(cause)], [])
+      }
+    })
+    if (error !== undefined || made === undefined) {
+      if (made !== undefined) destroy(made)
+      return Exit.fail(error ?? outOfMemory(bytes))
+    }
+    const refused = made
+    failures.follow(call, answered, () => {
+      onRefusal(refused)
+      return []
+    }, bytes)
+    return Exit.succeed(made)
   }
 
   /** Counts an object of so many bytes. */

@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
 import type * as BufferUsage from "../../domain/BufferUsage.ts"
@@ -16,7 +16,7 @@ import type { LazyModule } from "../../services/calls/LazyModule.ts"
 import type { DeviceContext } from "../../services/device/DeviceContext.ts"
 import { largestCopy, writeBytes } from "./commands/ByteCopies.ts"
 import { driverError, thrown } from "./commands/ErrorScopes.ts"
-import { CreatedMemory } from "./CreatedMemory.ts"
+import { CreatedMemory, type Creation } from "./CreatedMemory.ts"
 import type { OpenDevice } from "./opening/OpenDevice.ts"
 import { gpuUsage, roundUp4, usageBits, WebGpuBuffer } from "./WebGpuBuffer.ts"
 import type * as WebGpuHandle from "./WebGpuHandle.ts"
@@ -57,8 +57,8 @@ export class WebGpuDevice {
     this.#memory = new CreatedMemory(opened)
   }
 
-  readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label) =>
-    this.#create(bytes, usage, label)
+  readonly createBuffer: DeviceContext["Service"]["createBuffer"] = (bytes, usage, label, isDeferred = false) =>
+    this.#create(bytes, usage, label, undefined, isDeferred)
 
   readonly createFromHost: DeviceContext["Service"]["createFromHost"] = (data, mode, usage, label) =>
     mode === "copy"
@@ -106,12 +106,13 @@ export class WebGpuDevice {
     bytes: number,
     usage: BufferUsage.BufferUsage,
     label: string | undefined,
-    data?: Uint8Array<ArrayBuffer> | undefined
+    data?: Uint8Array<ArrayBuffer> | undefined,
+    isDeferred = false
   ): Effect.Effect<WebGpuBuffer, GpuError> {
     const isStaging = BufferUsageRules.isStaging(usage)
     // Unmapping copies all bytes in one call, but for staging memory, which the program maps itself.
     const isMapped = data !== undefined && (isStaging || bytes <= largestCopy.bytes)
-    const created = this.#memory.create<WebGpuBuffer>({
+    const creation: Creation<WebGpuBuffer> = {
       call: "GPUDevice.createBuffer",
       bytes,
       problem: () => isStaging && this.#stagingBuffers >= mostStagingBuffers ? outOfMemory(bytes) : undefined,
@@ -123,7 +124,10 @@ export class WebGpuDevice {
         gpu.unmap()
       }),
       destroy: (buffer) => this.#destroy(buffer)
-    })
+    }
+    const created = isDeferred
+      ? Effect.suspend(() => this.#memory.createDeferred(creation, (buffer) => buffer.distrust()))
+      : this.#memory.create(creation)
     return isStaging ? this.#staging.use(() => created) : created
   }
 
@@ -150,7 +154,7 @@ export class WebGpuDevice {
   #add(buffer: WebGpuBuffer): void {
     this.driverObjects.add("buffer")
     this.#opened.buffers.add(buffer)
-    this.#memory.add(buffer.gpu.size)
+    this.#memory.add(roundUp4(buffer.size))
     if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers += 1
   }
 
@@ -171,7 +175,7 @@ export class WebGpuDevice {
     this.#opened.buffers.delete(buffer)
     if (BufferUsageRules.isStaging(buffer.usage)) this.#stagingBuffers -= 1
     const isDestroyed = buffer.destroyGpu()
-    this.#memory.remove(buffer.gpu.size, isDestroyed)
+    this.#memory.remove(roundUp4(buffer.size), isDestroyed)
     if (isDestroyed) this.driverObjects.remove("buffer")
     else this.driverObjects.leave("buffer")
   }

@@ -141,10 +141,10 @@ const checkedDevice = (device: DeviceContext["Service"]): DeviceContext["Service
     info,
     status,
     driverObjects,
-    createBuffer: (bytes, usage, label) =>
+    createBuffer: (bytes, usage, label, isDeferred) =>
       Effect.suspend(() =>
         status.error ?? BufferRequest.problem("DeviceContext.createBuffer", bytes, usage, label) ??
-          device.createBuffer(bytes, usage, label)
+          device.createBuffer(bytes, usage, label, isDeferred)
       ),
     createFromHost,
     createRegionUnsafe: (part, size, usage, label) =>

@@ -16,6 +16,7 @@ import type { DeviceBuffer } from "../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import { logged } from "../device/ReleaseInOrder.ts"
+import { CurrentDeferred } from "../pool/CurrentReservations.ts"
 import { allocateFrom, freeOf } from "./AllocatorCalls.ts"
 import { makeAllocator } from "./DeviceAllocator.ts"
 
@@ -128,7 +129,8 @@ const layer = (immediate: boolean) => Layer.fresh(Layer.effect(Allocator, makeAl
 export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(true)
 
 /**
- * Allocates as the driver does: on OpenCL a buffer may turn out not to exist at its first use. Cheaper than
+ * Allocates as the driver does, and waits for nothing: on OpenCL a buffer may turn out not to exist at its first use, and on WebGPU at the
+ * next command that waits. Cheaper than
  * {@link layerImmediate}. Do not use it below a pool: the pool then cannot react to OutOfMemory.
  *
  * A pool never leases a block again whose first use failed. On OpenCL the failure may show only in a later `finish` or
@@ -151,6 +153,38 @@ export const layerImmediate: Layer.Layer<Allocator, never, DeviceContext | Queue
  * @since 0.1.0
  */
 export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueDriver> = layer(false)
+
+/**
+ * Runs an effect whose allocations wait for nothing that the driver does, as those of {@link layerDeferred}: so `Effect.runSync` can run
+ * an `allocate` also where the pool asks the driver. For callbacks that need memory at once, as those of a library that draws or infers.
+ *
+ * **Details**
+ *
+ * - That the driver had no memory shows later: the next command that waits, as `CommandQueue.finish`, fails, and no pool leases the
+ *   buffer again.
+ * - After an eviction the pool asks the driver at once, so for a while the driver may have more bytes than the limit allows.
+ * - A request that waits for other leases still waits, so pass `onExhausted: "fail"`.
+ *
+ * **Example** (Memory within a callback)
+ *
+ * ```ts
+ * import { Effect, Scope } from "effect"
+ * import { Allocator, BufferPool } from "effect-gpu-pool"
+ *
+ * const allocator = Effect.gen(function*() {
+ *   const { allocate } = yield* BufferPool.BufferPool
+ *   const scope = yield* Effect.scope
+ *   return (bytes: number) =>
+ *     Effect.runSync(Scope.provide(Allocator.deferred(allocate(bytes, { onExhausted: "fail" })), scope))
+ * })
+ * Effect.map(allocator, (allocate) => allocate(1000).capacity).pipe(Effect.scoped) // => 1024
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const deferred = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, CurrentDeferred, true)
 
 /**
  * A device buffer without a pool, freed when the scope closes. A driver error at that moment is logged. A buffer of 0

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as BufferRequest from "../../domain/BufferRequest.ts"
@@ -14,6 +15,7 @@ import { DeviceContext } from "../device/DeviceContext.ts"
 import { EmptyBuffer } from "../device/EmptyBuffer.ts"
 import { QueueDriver } from "../device/QueueDriver.ts"
 import { releaseInOrderUnsafe, warned } from "../device/ReleaseInOrder.ts"
+import { CurrentDeferred } from "../pool/CurrentReservations.ts"
 
 /** The options of one `allocate` that matter to a device. */
 interface Options {
@@ -30,29 +32,25 @@ export const makeAllocator = (immediate: boolean, warn: Warn) =>
     const freeUnsafe = (buffer: DeviceBuffer) => releaseInOrderUnsafe(device, driver, buffer)
 
     const create = (bytes: number, options: Options | undefined) =>
-      validated("Allocator.allocate", (operation) => {
+      validated("Allocator.allocate", (operation, fiber) => {
         const { label, usage = BufferUsage.defaultUsage } = options ?? {}
         const problem = device.status.error ??
           BufferRequest.problem(operation, bytes, usage, label) ??
           BufferRequest.deviceLimitProblem(operation, bytes, device.info.limits, "maxBufferSize")
         if (problem !== undefined) return problem
-        return bytes === 0
-          ? Exit.succeed(new EmptyBuffer(device.info, usage, label))
-          : device.createBuffer(bytes, usage, label)
+        if (bytes === 0) return Exit.succeed(new EmptyBuffer(device.info, usage, label))
+        const isDeferred = !immediate || Context.get(fiber.context, CurrentDeferred)
+        const created = device.createBuffer(bytes, usage, label, isDeferred)
+        return isDeferred ? created : Effect.flatMap(created, prove)
       })
 
     /** Where the residency check fails or is interrupted, the buffer is freed, so nothing leaks. */
     const prove = (buffer: DeviceBuffer) =>
-      buffer.size === 0
-        ? Exit.succeed(buffer)
-        : Effect.as(Effect.onError(driver.touch(buffer), () => warned(warn, () => freeUnsafe(buffer))), buffer)
+      Effect.as(Effect.onError(driver.touch(buffer), () => warned(warn, () => freeUnsafe(buffer))), buffer)
 
     return {
       // Uninterruptible, as every acquire: a buffer must not get lost between the driver's answer and the caller.
-      allocate: (bytes: number, options?: Options) => {
-        const created = create(bytes, options)
-        return Effect.uninterruptible(immediate ? Effect.flatMap(created, prove) : created)
-      },
+      allocate: (bytes: number, options?: Options) => Effect.uninterruptible(create(bytes, options)),
       freeUnsafe,
       reclaim: driver.reclaim,
       immediate

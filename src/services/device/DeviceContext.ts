@@ -52,11 +52,15 @@ export class DeviceContext extends Context.Service<DeviceContext, {
    * `usage` flags and `label` a text is checked before a backend sees them). Fails with OutOfMemory,
    * DeviceLost or DriverError. Whether success proves that the memory exists depends on the backend: see
    * `Allocator.layerImmediate`. Interruption frees what was created.
+   *
+   * With `isDeferred` it succeeds in the step in which it runs, where the backend can: that the driver had no memory shows later, as a
+   * failed command.
    */
   readonly createBuffer: (
     bytes: number,
     usage: BufferUsage,
-    label?: string | undefined
+    label?: string | undefined,
+    isDeferred?: boolean
   ) => Effect.Effect<DeviceBuffer, GpuError>
   /**
    * A buffer with the bytes of the program's `data`, which are a positive number and at most `maxBufferSize`: a copy of

@@ -1,5 +1,5 @@
 /**
- * The context of an effect that runs within reservations, an exclusive section, or an allocator call of a pool.
+ * The context of an effect that runs within reservations, an exclusive section, or an allocator call of a pool, or that must not wait.
  *
  * @internal
  */
@@ -29,4 +29,12 @@ export const CurrentSection = Context.Reference<Reservation | undefined>("effect
 /** In the context of a pool's allocator call: the bytes that the allocator's limits count already, since they are pending in the pool. */
 export const CurrentCounted = Context.Reference<Counted | undefined>("effect-gpu-pool/CurrentCounted", {
   defaultValue: () => undefined
+})
+
+/**
+ * In the context of an effect whose allocations answer in the step that asks, as those of a deferred allocator, and wait for nothing
+ * that the driver does.
+ */
+export const CurrentDeferred = Context.Reference<boolean>("effect-gpu-pool/CurrentDeferred", {
+  defaultValue: () => false
 })

@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -32,6 +33,7 @@ import type { Queue } from "../device/queues/Queue.ts"
 import type { Block, Leasable, Lease, LeaseOwner } from "../lease/Lease.ts"
 import { LeaseTable } from "../lease/LeaseTable.ts"
 import type { PoolSource } from "../lease/PoolSource.ts"
+import { CurrentDeferred } from "./CurrentReservations.ts"
 import type { Watched } from "./DeadlockView.ts"
 import type { EventHub, ObservedMemory, Publisher } from "./EventHub.ts"
 import type { Handlers } from "./Handlers.ts"
@@ -342,8 +344,12 @@ export class PoolRuntime implements PoolPort, LeaseOwner, Member, ObservedMemory
     return [this, ...(this.limits?.others ?? []) as ReadonlyArray<PoolRuntime>]
   }
 
-  /** Waits until the driver has got back what was freed: otherwise real memory would exceed the limit. */
-  readonly reclaim: Effect.Effect<void, GpuError> = Effect.suspend(() => {
+  /**
+   * Waits until the driver has got back what was freed: otherwise real memory would exceed the limit, as it does for a while where a
+   * request must not wait.
+   */
+  readonly reclaim: Effect.Effect<void, GpuError> = Effect.withFiber(({ context }) => {
+    if (Context.get(context, CurrentDeferred)) return Effect.void
     const frees = this.core.driverFrees
     const reclaims = Array.from(new Set(Array.from(this.sources, ({ reclaim }) => reclaim)))
     const reclaimed = reclaims.length === 1 ? reclaims[0]! : Effect.forEach(reclaims, identity, { discard: true })

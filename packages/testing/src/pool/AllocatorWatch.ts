@@ -163,8 +163,8 @@ export class AllocatorWatch {
       info: device.info,
       status: device.status,
       driverObjects: device.driverObjects,
-      createBuffer: (bytes, usage, label) =>
-        Effect.onExit(device.createBuffer(bytes, usage, label), (exit) =>
+      createBuffer: (bytes, usage, label, isDeferred) =>
+        Effect.onExit(device.createBuffer(bytes, usage, label, isDeferred), (exit) =>
           Effect.sync(() => {
             if (Exit.isSuccess(exit)) this.#fromDevice.add(exit.value)
           })),

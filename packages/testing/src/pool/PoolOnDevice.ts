@@ -4,7 +4,7 @@
  *
  * @internal
  */
-import { BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
+import { Allocator, BufferPool, CommandQueue, Lease, SizePolicy } from "effect-gpu-pool"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
 import * as BufferLike from "effect-gpu-pool/BufferLike"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
@@ -73,6 +73,34 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     Expect.equal("why", why, "poolClosed")
     yield* Scope.close(leases, Exit.void)
     yield* CommandQueue.finish
+  }),
+  test("deferred requests are served in the step that asks, with room that they make", function*() {
+    const before = yield* liveBuffers
+    const pool = yield* Effect.provide(
+      BufferPool.make({ ...patient(8192), strategy: PoolStrategy.blocks }),
+      Allocator.layerImmediate
+    )
+    const scope = yield* Effect.scope
+    const run = Effect.runSyncExitWith(yield* Effect.context<never>())
+    const lease = (size: number) =>
+      run(Scope.provide(Allocator.deferred(pool.allocate(size, { onExhausted: "fail" })), scope))
+    const first = yield* lease(1024)
+    const second = yield* lease(4096)
+    yield* writeOwn(first, 1)
+    yield* writeOwn(second, 2)
+    yield* expectOwn("the second lease", second, 2)
+    yield* Lease.release(second)
+    const third = yield* lease(6144)
+    yield* writeOwn(third, 3)
+    yield* expectOwn("the first lease", first, 1)
+    yield* expectOwn("the third lease", third, 3)
+    const { driverFrees, managedBytes } = yield* pool.stats
+    Expect.same("freed and managed", [driverFrees, managedBytes], [1, 7168])
+    yield* Expect.failsWith("a lease for which nothing is left", lease(2048), "OutOfMemory")
+    yield* Lease.release(first)
+    yield* Lease.release(third)
+    yield* pool.freeHeld
+    Expect.equal("buffers after freeHeld", yield* liveBuffers, before)
   }),
   test("a release hands its block to the request that waits", { pool: patient(2048) }, function*() {
     const kept = yield* BufferPool.allocate(1024)

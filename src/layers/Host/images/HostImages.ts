@@ -55,7 +55,13 @@ export class HostImages implements Driver {
 
   readonly create: Driver["create"] = (_, image) =>
     Effect.map(
-      this.#device.createBuffer(ImageFormat.imageBytes(image.format, image.shape), defaultUsage, image.label, "image"),
+      this.#device.createBuffer(
+        ImageFormat.imageBytes(image.format, image.shape),
+        defaultUsage,
+        image.label,
+        false,
+        "image"
+      ),
       (buffer) => new HostImage(this.#device.info, image, buffer)
     )
 

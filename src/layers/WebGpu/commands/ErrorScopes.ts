@@ -5,7 +5,11 @@
  * @internal
  */
 import * as DriverHint from "../../../domain/device/DriverHint.ts"
-import { driverError as makeDriverError, type GpuError } from "../../../domain/GpuError.ts"
+import {
+  driverError as makeDriverError,
+  type GpuError,
+  outOfMemory as makeOutOfMemory
+} from "../../../domain/GpuError.ts"
 import type * as WebGpuApi from "../WebGpuApi.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 
@@ -92,6 +96,8 @@ interface Failed {
   readonly call: string
   readonly failures: ReadonlyArray<ScopedFailure>
   readonly commands: ReadonlyArray<string>
+  /** Those that the driver had no memory for. */
+  readonly lackingBytes?: number | undefined
 }
 
 export class RecordedFailures {
@@ -103,21 +109,32 @@ export class RecordedFailures {
     this.#failed.push(failed)
   }
 
-  /** Follows the scopes of a call; `onFailure` runs only when something failed, and names the commands. */
-  follow(call: string, scopes: Promise<ReadonlyArray<ScopedFailure>>, onFailure: () => ReadonlyArray<string>): void {
+  /**
+   * Follows the scopes of a call; `onFailure` runs only when something failed, and names the commands. `bytes` are those of what the call
+   * creates.
+   */
+  follow(
+    call: string,
+    scopes: Promise<ReadonlyArray<ScopedFailure>>,
+    onFailure: () => ReadonlyArray<string>,
+    bytes?: number
+  ): void {
     const decide = async (): Promise<void> => {
       const failures = await scopes
-      if (failures.length > 0) this.add({ call, failures, commands: onFailure() })
+      if (failures.length === 0) return
+      this.add({ call, failures, commands: onFailure(), lackingBytes: isOutOfMemory(failures) ? bytes : undefined })
     }
     const decided = decide()
     this.settled = this.settled.then(() => decided)
   }
 
-  /** Everything that failed since the last call, as one error. */
+  /** Everything that failed since the last call, as one error: lack of memory, if that came first. */
   take(): GpuError | undefined {
     const failed = this.#failed
     if (failed.length === 0) return undefined
     this.#failed = []
+    const { lackingBytes } = failed[0]!
+    if (lackingBytes !== undefined) return makeOutOfMemory(lackingBytes)
     return driverError(
       failed[0]!.call,
       failed.flatMap(({ failures }) => failures),
