@@ -26,6 +26,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
   "packages/testing": [[".", "index"], ["./properties", "properties"]],
   "packages/schedules": [[".", "index"]],
   "packages/interop": [
+    ["./InstalledPool", "InstalledPool"],
     ["./install", "install"],
     ["./node", "node"],
     ["./observe", "observe"],

@@ -110,6 +110,11 @@ const rules: ReadonlyArray<Rule> = [
     inside: ["packages/interop/src/foreign", "packages/interop/src/tfjs"],
     packages: []
   },
+  {
+    part: "packages/interop/src/installed",
+    inside: ["packages/interop/src/foreign", "packages/interop/src/install", "packages/interop/src/installed"],
+    packages: [library, "effect"]
+  },
   { part: watcher, inside: ["packages/interop/src/observe"], packages: ["node", "<computed>"] },
   { part: "packages/interop/src/page.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },

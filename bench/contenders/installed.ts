@@ -1,9 +1,10 @@
 /**
  * What a pool under a device makes of a buffer of 4 KiB that is made and destroyed, on Dawn with a driver: a device without a pool takes
- * turns with one that has it.
+ * turns with one that has it, and with one whose pool is the program's.
  */
 import { install } from "@effect-gpu-pool/interop/install"
-import { Effect, Schema } from "effect"
+import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
+import { Effect, Layer, Schema, type Scope } from "effect"
 import { create } from "webgpu"
 import * as Contender from "../Contender.ts"
 
@@ -13,8 +14,10 @@ const pairs = 100
 /** Usages storage, copySrc and copyDst. */
 const descriptor = { size: 4096, usage: 0x8c }
 
-/** Microseconds for a buffer, by round, on a device without a pool and on one with it. */
-const Figures = Schema.Struct({ raw: Schema.Array(Schema.Finite), pooled: Schema.Array(Schema.Finite) })
+const Micros = Schema.Array(Schema.Finite)
+
+/** Microseconds for a buffer, by round, on a device without a pool, on one with it, and on one with the program's. */
+const Figures = Schema.Struct({ raw: Micros, pooled: Micros, shared: Micros })
 
 const microsPerPair = (device: GPUDevice): number => {
   const from = performance.now()
@@ -28,24 +31,25 @@ const opened = async (gpu: GPU): Promise<GPUDevice> => {
   return adapter.requestDevice()
 }
 
-const measure = async (): Promise<typeof Figures.Type> => {
+const measure = async (scope: Scope.Scope): Promise<typeof Figures.Type> => {
   const gpu = create([])
-  const [raw, pooled] = [await opened(gpu), await opened(gpu)]
+  const [raw, pooled, shared] = [await opened(gpu), await opened(gpu), await opened(gpu)]
   install(pooled)
-  const figures = { raw: Array<number>(), pooled: Array<number>() }
+  await Effect.runPromise(Layer.buildWithScope(InstalledPool.layer(shared), scope))
+  const figures = { raw: Array<number>(), pooled: Array<number>(), shared: Array<number>() }
   for (let round = -rounds.warmUp; round < rounds.measured; round++) {
-    const micros = { raw: microsPerPair(raw), pooled: microsPerPair(pooled) }
+    const micros = { raw: microsPerPair(raw), pooled: microsPerPair(pooled), shared: microsPerPair(shared) }
     // What was destroyed is given back after a submit; an engine collects in the turns between.
-    for (const { queue } of [raw, pooled]) {
+    for (const { queue } of [raw, pooled, shared]) {
       queue.submit([])
       await queue.onSubmittedWorkDone()
     }
     if (round < 0) continue
     figures.raw.push(micros.raw)
     figures.pooled.push(micros.pooled)
+    figures.shared.push(micros.shared)
   }
-  raw.destroy()
-  pooled.destroy()
+  for (const device of [raw, pooled, shared]) device.destroy()
   return figures
 }
 
@@ -53,7 +57,7 @@ export const contender = Contender.make({
   module: import.meta.url,
   input: Schema.Struct({}),
   figures: Figures,
-  measure: () => Effect.promise(measure)
+  measure: () => Effect.scoped(Effect.flatMap(Effect.scope, (scope) => Effect.promise(() => measure(scope))))
 })
 
 if (import.meta.main) Contender.main(contender)

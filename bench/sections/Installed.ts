@@ -10,11 +10,15 @@ const processes = 3
 const measured = Effect.map(Effect.replicateEffect(Contender.run(contender, {}), processes), (runs) => {
   const raw = Measure.medians("µs", runs.map(({ raw }) => raw))
   const pooled = Measure.medians("µs", runs.map(({ pooled }) => pooled))
+  const shared = Measure.medians("µs", runs.map(({ shared }) => shared))
   return Section.findings({
     tables: [{
       title: "a buffer of 4 KiB made and destroyed",
       columns: ["without a pool", "with it", "with it / without"],
-      rows: [{ name: "install: create + destroy", cells: [raw, pooled, Measure.ratioToMiddle(pooled, raw)] }]
+      rows: [
+        { name: "install: create + destroy", cells: [raw, pooled, Measure.ratioToMiddle(pooled, raw)] },
+        { name: "InstalledPool.layer: the same", cells: [raw, shared, Measure.ratioToMiddle(shared, raw)] }
+      ]
     }],
     checks: [{ name: "with a pool", figure: pooled, atMost: 1 }]
   })

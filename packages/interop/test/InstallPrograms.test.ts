@@ -1,7 +1,16 @@
-/** Random programs of two libraries on one device with a pool: each finds in its buffers what it has written, and zeros before. */
+/**
+ * Random programs of two libraries on one device with a pool, beside leases of a program: each finds in its buffers what it has written, and
+ * zeros before.
+ */
 import { install, type InstallOptions } from "@effect-gpu-pool/interop/install"
+import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
+import { BufferPool, CommandQueue, Lease } from "effect-gpu-pool"
+import type { WebGpu } from "effect-gpu-pool/webgpu"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import * as fc from "fast-check"
 import { create } from "webgpu"
 import { runs } from "../../../test/support/explore.ts"
@@ -69,8 +78,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Step>({ _tag: "wait" }) }
 )
 
-interface Modelled {
-  readonly buffer: GPUBuffer
+interface Modelled<B = GPUBuffer> {
+  readonly buffer: B
   readonly bytes: Uint8Array
   isLive: boolean
 }
@@ -82,8 +91,14 @@ interface Encoded {
   readonly apply: () => void
 }
 
+/** What runs beside others on a device. */
+interface Party {
+  readonly take: (one: Step) => Promise<void>
+  readonly end: () => Promise<void>
+}
+
 /** One library: what it has made, and an encoder that it has not submitted yet. */
-class Library {
+class Library implements Party {
   readonly #device: GPUDevice
   readonly #all: Array<Modelled> = []
   #encoder: GPUCommandEncoder | undefined = undefined
@@ -196,14 +211,91 @@ class Library {
   }
 }
 
+type Services = BufferPool.BufferPool | WebGpu.Services | Scope.Scope
+
+/** A program's own leases, whose commands are recorded, and go to the device later than those of a library. */
+class Program implements Party {
+  readonly #run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
+  readonly #live: Array<Modelled<BufferPool.PooledBuffer>> = []
+
+  constructor(context: Context.Context<Services>) {
+    this.#run = Effect.runPromiseWith(context)
+  }
+
+  async take(one: Step): Promise<void> {
+    if (one._tag === "make") return await this.#make(one.size)
+    if (one._tag === "submit") return await this.#run(CommandQueue.flush)
+    if (one._tag === "wait") return await this.#run(CommandQueue.finish)
+    const found = this.#live[one.which % this.#live.length]
+    if (found === undefined) return
+    const { buffer, bytes } = found
+    switch (one._tag) {
+      case "destroy":
+        this.#live.splice(this.#live.indexOf(found), 1)
+        return await this.#run(Lease.release(buffer))
+      case "read":
+        return await this.#compare(found)
+      case "copy": {
+        const target = this.#live[one.to % this.#live.length]!
+        if (target === found) return
+        const [from, most] = range(found, one.from, one.length)
+        const size = Math.min(most, target.bytes.length)
+        target.bytes.set(bytes.subarray(from, from + size))
+        return await this.#run(CommandQueue.copy(buffer, target.buffer, { sourceOffset: from, size }))
+      }
+      default: {
+        const [offset, size] = range(found, one.from, one.length)
+        const value = one._tag === "write" ? one.value : 0
+        bytes.fill(value, offset, offset + size)
+        return await this.#run(CommandQueue.fill(buffer, Uint8Array.of(value), { offset, size }))
+      }
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const found of this.#live) {
+      await this.#compare(found)
+      await this.#run(Lease.release(found.buffer))
+    }
+  }
+
+  async #make(size: number): Promise<void> {
+    const buffer = await this.#run(
+      Effect.tap(BufferPool.allocate(size), (lease) => CommandQueue.fill(lease, Uint8Array.of(7)))
+    )
+    this.#live.push({ buffer, bytes: new Uint8Array(size).fill(7), isLive: true })
+  }
+
+  async #compare({ buffer, bytes }: Modelled<BufferPool.PooledBuffer>): Promise<void> {
+    assert.deepStrictEqual(await this.#run(CommandQueue.read(buffer, Uint8Array)), bytes)
+  }
+}
+
 /** Whole words of a buffer. */
-const range = ({ bytes }: Modelled, from: number, length: number): readonly [from: number, length: number] => {
+const range = (
+  { bytes }: Pick<Modelled, "bytes">,
+  from: number,
+  length: number
+): readonly [from: number, length: number] => {
   const words = bytes.length / 4
   const first = Math.min(words - 1, Math.floor(from * words))
   return [first * 4, Math.max(1, Math.floor(length * (words - first))) * 4]
 }
 
 const gpu = create([])
+
+const openDevice = async (): Promise<GPUDevice> => await (await gpu.requestAdapter())!.requestDevice()
+
+/** Runs random programs of so many parties, which `open` makes for each. */
+const neverMeet = (parties: number, open: () => ReadonlyArray<Party>) =>
+  fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(fc.nat(parties - 1), step), { minLength: 20, maxLength: 60 }), async (steps) => {
+      const all = open()
+      for (const [party, one] of steps) await all[party]!.take(one)
+      for (const party of all) await party.end()
+    }),
+    { numRuns: runs(2000) }
+  )
 
 describeWith(["webgpu"], "two libraries on a device with a pool", () => {
   const kinds: ReadonlyArray<readonly [name: string, options: InstallOptions | undefined]> = [
@@ -213,16 +305,9 @@ describeWith(["webgpu"], "two libraries on a device with a pool", () => {
   ]
   describe.each(kinds)("with %s", (_, options) => {
     it("never find each other's bytes", async () => {
-      const device = await (await gpu.requestAdapter())!.requestDevice()
+      const device = await openDevice()
       const installation = options === undefined ? undefined : install(device, options)
-      await fc.assert(
-        fc.asyncProperty(fc.array(fc.tuple(fc.nat(1), step), { minLength: 20, maxLength: 60 }), async (steps) => {
-          const libraries = [new Library(device), new Library(device)] as const
-          for (const [library, one] of steps) await libraries[library]!.take(one)
-          for (const library of libraries) await library.end()
-        }),
-        { numRuns: runs(2000) }
-      )
+      await neverMeet(2, () => [new Library(device), new Library(device)])
       if (installation !== undefined) {
         const { activeBlocks, hits, refused } = installation.stats()
         assert.isAbove(hits, 0)
@@ -231,4 +316,26 @@ describeWith(["webgpu"], "two libraries on a device with a pool", () => {
       device.destroy()
     })
   })
+})
+
+describeWith(["webgpu"], "two libraries and a program on one pool", () => {
+  it.each([["", {}], [" that keeps little", { maxBytes: 200_000 }]] as const)(
+    "never find each other's bytes in a pool%s",
+    async (_, options) => {
+      const device = await openDevice()
+      await Effect.runPromise(
+        Effect.gen(function*() {
+          const context = yield* Effect.context<Services>()
+          yield* Effect.promise(() =>
+            neverMeet(3, () => [new Library(device), new Library(device), new Program(context)])
+          )
+          const { activeBlocks, hits, misses } = yield* BufferPool.stats
+          assert.deepStrictEqual(activeBlocks, 0)
+          assert.isAbove(hits, misses)
+          strictEqual((yield* InstalledPool.InstalledPool).stats().refused, 0)
+        }).pipe(Effect.scoped, Effect.provide(InstalledPool.layer(device, options)))
+      )
+      device.destroy()
+    }
+  )
 })

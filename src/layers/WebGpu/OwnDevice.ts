@@ -67,6 +67,12 @@ export class WebGpu extends Context.Service<WebGpu, {
   readonly info: DeviceInfo
   /** See {@link handle}; the answer is an Exit, for use within one step. */
   readonly handleUnsafe: (buffer: BufferLike.BufferLike) => Exit.Exit<WebGpuHandle.Buffer, GpuError>
+  /**
+   * Whether a lease keeps its GPUBuffer alive, as it does unless this says otherwise. After `false` only the program does: where it drops
+   * the object, that is collected, and its memory with it. Say `true` before the lease ends, while the program has the object; if it is
+   * collected, release the lease. For code that never learns of leases, and drops buffers without `destroy()`.
+   */
+  readonly keepUnsafe: (buffer: BufferLike.BufferLike, keeps: boolean) => Exit.Exit<void, GpuError>
   /** See {@link texture}; the answer is an Exit, for use within one step. */
   readonly textureUnsafe: (image: ImageLike.ImageLike) => Exit.Exit<WebGpuHandle.Texture, GpuError>
 }>()("effect-gpu-pool/WebGpu") {}
@@ -110,6 +116,12 @@ export const serviceOf = (
       if (isGpuError(memory)) return Exit.fail(memory)
       const { sharing } = memory.wholeMemory as WebGpuBuffer
       return sharing === undefined ? Exit.succeed(gpuOf(memory)) : Exit.fail(sharing)
+    },
+    keepUnsafe: (buffer, keeps) => {
+      const memory = BufferMemory.some("WebGpu.keepUnsafe", buffer, { info, status })
+      if (isGpuError(memory)) return Exit.fail(memory)
+      ;(memory.root as WebGpuBuffer).keep(keeps)
+      return Exit.void
     },
     textureUnsafe: (image) => own.images.value?.textureUnsafe("WebGpu.texture", image) ?? Exit.fail(noImage(image))
   }))

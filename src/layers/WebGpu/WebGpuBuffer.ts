@@ -14,8 +14,8 @@ import type * as WebGpuHandle from "./WebGpuHandle.ts"
 let buffers = 0
 
 export class WebGpuBuffer extends DeviceBuffer {
-  /** The whole GPUBuffer: WebGPU has no object for a part of one, so a region begins at its `origin` there. */
-  readonly gpu: WebGpuHandle.Buffer
+  #gpu: WebGpuHandle.Buffer | undefined
+  #weak: WeakRef<WebGpuHandle.Buffer> | undefined
   /** A number of its own, to look bind groups up by. */
   readonly id = ++buffers
   /** Regions that were not destroyed. */
@@ -34,7 +34,7 @@ export class WebGpuBuffer extends DeviceBuffer {
     { isBorrowed = false, part }: { readonly part?: Part; readonly isBorrowed?: boolean } = {}
   ) {
     super(owner, size, usage, label, part)
-    this.gpu = gpu
+    this.#gpu = gpu
     this.isBorrowed = isBorrowed
   }
 
@@ -43,6 +43,18 @@ export class WebGpuBuffer extends DeviceBuffer {
    * for whose failures `recorded` waits.
    */
   readonly mapUnsafe?: (from: number, bytes: number, recorded: Effect.Effect<void, GpuError>) => DriverMapping
+
+  /** The whole GPUBuffer: WebGPU has no object for a part of one, so a region begins at its `origin` there. */
+  get gpu(): WebGpuHandle.Buffer {
+    return this.#gpu ?? this.#weak!.deref()!
+  }
+
+  /** Whether the GPUBuffer stays alive for this buffer. If not, it is collected where the program drops it, and its memory with it. */
+  keep(keeps: boolean): void {
+    const { gpu } = this
+    this.#weak ??= new WeakRef(gpu)
+    this.#gpu = keeps ? gpu : undefined
+  }
 
   override get identity(): object {
     return this.gpu
@@ -55,7 +67,8 @@ export class WebGpuBuffer extends DeviceBuffer {
 
   /** Destroys the GPUBuffer. False where it must stay, because a program has taken its memory. */
   destroyGpu(): boolean {
-    this.gpu.destroy()
+    // There is none where it was collected.
+    ;(this.gpu as WebGpuHandle.Buffer | undefined)?.destroy()
     return true
   }
 }

@@ -15,7 +15,7 @@ export interface Leases {
   isStale(slot: Slot): boolean
   inPlaceOfStale(): Buffer
   /** Returns whether the driver is to destroy the buffer. */
-  endLease(slot: Slot, buffer: Buffer): boolean
+  endLease(buffer: Buffer): boolean
 }
 
 export const bufferClass = (leases: Leases): OverPrototype =>
@@ -38,8 +38,7 @@ export const bufferClass = (leases: Leases): OverPrototype =>
           return Reflect.apply(getMappedRange, self, [offset, slot === undefined ? size : size ?? slot.bytesFrom(from)])
         },
         destroy: (self) => {
-          const slot = leases.slotOf(self)
-          if (slot === undefined || leases.endLease(slot, self as Buffer)) Reflect.apply(destroy, self, [])
+          if (leases.endLease(self as Buffer)) Reflect.apply(destroy, self, [])
         }
       }
     },

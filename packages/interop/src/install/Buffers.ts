@@ -1,27 +1,27 @@
 /**
- * The buffers of a device: which the pool lends, which it holds, and what happens to each of them.
+ * The buffers of a device: which programs have, and what happens to each of them.
  *
  * @internal
  */
-import { type PoolBlock, PoolCore } from "effect-gpu-pool/PoolCore"
-import * as SizePolicy from "effect-gpu-pool/SizePolicy"
 import { capture, enoughFrames } from "../foreign/CallStack.ts"
 import { bufferClass } from "./BufferClass.ts"
 import { Clears } from "./Clears.ts"
 import { type ErrorScopes, outOfMemory } from "./ErrorScopes.ts"
-import { ownFrames, refusalOf } from "./Holders.ts"
+import { ownFrames } from "./Holders.ts"
+import type { Asked, Memory } from "./Memory.ts"
 import { bits, type Buffer, type BufferDescriptor, type Native } from "./Native.ts"
 import type { Settings } from "./Options.ts"
 import type { OverPrototype } from "./OverPrototype.ts"
-import { Slot } from "./Slot.ts"
+import type { Slot } from "./Slot.ts"
 
-/** Blocks have multiples of so many bytes. */
-const granularity = 16
 /** No usage of WebGPU: a buffer with it is invalid, as one is for which there is no memory. */
 const noUsage = 1 << 20
 
+/** Makes the memory of an installation; `live` are the buffers that programs have. */
+export type MakeMemory = (native: Native, live: Iterable<Slot>) => Memory
+
 export class Buffers {
-  readonly core: PoolCore<Slot>
+  readonly memory: Memory
   readonly clears: Clears
   readonly live = new Set<Slot>()
   /** How many were dropped without `destroy()`, and collected. */
@@ -34,32 +34,44 @@ export class Buffers {
   readonly #settings: Settings
   readonly #errors: ErrorScopes
   readonly #maxBufferBytes: number
-  readonly #blockSize: (request: number) => number
   readonly #slots = new WeakMap<object, Slot>()
   readonly #class: OverPrototype
   readonly #collections = new FinalizationRegistry<Slot>((slot) => this.#collect(slot))
   #grave: Buffer | undefined = undefined
   #isGone = false
 
-  constructor(native: Native, settings: Settings, errors: ErrorScopes, maxBufferBytes: number) {
+  constructor(
+    native: Native,
+    settings: Settings,
+    errors: ErrorScopes,
+    maxBufferBytes: number,
+    makeMemory: MakeMemory
+  ) {
     this.#native = native
     this.#settings = settings
     this.#errors = errors
     this.#maxBufferBytes = maxBufferBytes
-    this.#blockSize = SizePolicy.forDevice(settings.sizePolicy, { granularity, maxBlockBytes: maxBufferBytes })
-    this.core = new PoolCore<Slot>({ maxBytes: settings.maxBytes, outgrown: { mostLeasedBytes: 0, missedBytes: 0 } })
+    this.memory = makeMemory(native, this.live)
     this.clears = new Clears(native)
     this.#class = bufferClass(this)
   }
 
-  /** What is known of a buffer; `undefined` for one that was made before the installation, or that is invalid. */
+  /**
+   * What is known of a buffer; `undefined` for one that was made before the installation, or that is invalid, or that the program has
+   * leased.
+   */
   slotOf(buffer: unknown): Slot | undefined {
+    const slot = this.#knownSlot(buffer)
+    return slot === undefined || slot.isOfProgram ? undefined : slot
+  }
+
+  #knownSlot(buffer: unknown): Slot | undefined {
     return typeof buffer === "object" && buffer !== null ? this.#slots.get(buffer) : undefined
   }
 
   /** Whether the lease has ended, though the driver's buffer has not. */
   isStale(slot: Slot): boolean {
-    return !slot.isLeased && slot.held !== undefined
+    return !slot.isLeased && !slot.isDestroyed
   }
 
   /** A buffer that the driver has destroyed: what uses it in the place of a stale one fails as WebGPU wants. */
@@ -83,27 +95,23 @@ export class Buffers {
       return this.#native.createBuffer(descriptor)
     }
     const asked = { label: label ?? "", mappedAtCreation: mappedAtCreation === true, size, usage }
-    const isPooled = canBePooled(asked)
-    const blockSize = isPooled ? this.#blockSize(size) : size
-    const lent = isPooled ? this.#lend(asked, blockSize) : undefined
-    const buffer = lent ?? this.#make(asked, this.#capacityOf(asked, blockSize), isPooled)
-    if (this.#settings.tracks) {
-      const slot = this.slotOf(buffer)
-      if (slot !== undefined) slot.stack = capture(enoughFrames + ownFrames)
-    }
+    const stack = this.#settings.tracks ? capture(enoughFrames + ownFrames) : undefined
+    const lent = canBePooled(asked) ? this.memory.lend(asked, stack) : this.memory.own(asked)
+    if (lent === undefined) return this.#native.createBuffer(descriptor)
+    if (typeof lent === "string") return this.#refuse(asked, lent)
+    const buffer = this.#begin(lent, asked)
+    lent.stack = stack
     return buffer
   }
 
-  /** The driver's buffers that nobody has are destroyed. */
   trim(): void {
-    for (const block of this.core.evictAll()) this.#destroy(block)
+    this.memory.trim()
   }
 
   /** Nothing is held any more. */
   stop(): void {
     this.clears.flush()
-    this.core.stopHolding()
-    this.trim()
+    this.memory.stop()
   }
 
   /** The device has ended, and the memory of all buffers with it. */
@@ -111,99 +119,46 @@ export class Buffers {
     if (this.#isGone) return
     this.#isGone = true
     this.clears.forgetAll()
-    this.core.stopHolding()
-    this.trim()
+    this.memory.stop()
     for (const slot of this.live) this.#discard(slot)
   }
 
-  #lend({ label, size, usage }: Asked, blockSize: number): Buffer | undefined {
-    const { sizePolicy } = this.#settings
-    const block = this.core.acquire(usage, blockSize, size, SizePolicy.borrowLimit(sizePolicy, blockSize))
-    if (block === undefined) return undefined
-    const slot = block.value
+  #begin(slot: Slot, { label, size }: Asked): Buffer {
     const buffer = slot.held!
     slot.held = undefined
-    this.#begin(slot, size)
+    slot.size = size
+    slot.lease++
+    this.live.add(slot)
+    if (!slot.isKnown) {
+      slot.isKnown = true
+      this.#slots.set(buffer, slot)
+      this.#collections.register(buffer, slot)
+      this.#class.put(buffer)
+      if (!slot.isUsed) slot.label = label
+      if (slot.creation !== undefined) this.#hear(slot, slot.creation)
+    }
     if (slot.label !== label) buffer.label = label
-    if (this.#settings.clears) this.clears.add(slot, buffer)
+    if (slot.isUsed && this.#settings.clears) this.clears.add(slot, buffer)
     if (slot.creation !== undefined) this.#errors.follow(slot.creation)
     return buffer
   }
 
-  #begin(slot: Slot, size: number): void {
-    slot.lease++
-    slot.size = size
-    this.live.add(slot)
-  }
-
-  /** What a block that the driver makes has: less than its bin where a limit leaves too little for that. */
-  #capacityOf({ size }: Asked, blockSize: number): number {
-    return blockSize - size <= this.core.nextPadding && this.#makeRoom(blockSize) ? blockSize : size
-  }
-
-  #makeRoom(bytes: number): boolean {
-    for (let missing = this.core.deficit(bytes); missing > 0; missing = this.core.deficit(bytes)) {
-      const block = this.core.evictNext(missing)
-      if (block === undefined) return false
-      this.#destroy(block)
-    }
-    return true
-  }
-
-  #make(asked: Asked, capacity: number, isPooled: boolean): Buffer {
-    const { core } = this
-    const { label, size, usage } = asked
-    if (!this.#makeRoom(capacity)) return this.#refuse(asked)
-    const isMappable = (usage & (bits.mapRead | bits.mapWrite)) !== 0
-    const slot = new Slot(capacity, isMappable)
-    const buffer = isPooled ? this.#allocate(slot, asked) : this.#native.createBuffer(asked)
-    core.addPending(capacity, size)
-    if (isPooled) this.#letGoOfOutgrown(usage, capacity)
-    slot.block = isPooled ? core.addActive(usage, capacity, slot, size) : core.addActiveUnbinned(capacity, slot, size)
-    slot.label = label
-    this.#begin(slot, size)
-    this.#slots.set(buffer, slot)
-    this.#collections.register(buffer, slot)
-    return this.#class.put(buffer)
-  }
-
-  /** Blocks that are too small for what the program asks for now go, as in every pool. */
-  #letGoOfOutgrown(usage: number, capacity: number): void {
-    const most = SizePolicy.borrowLimit(this.#settings.sizePolicy, capacity)
-    for (const block of this.core.evictOutgrown(usage, capacity, most)) this.#destroy(block)
-  }
-
-  /**
-   * Asks the driver, and hears whether it had memory, which it tells later: a buffer without memory must not be lent again. The
-   * program's scope gets the error nevertheless.
-   */
-  #allocate(slot: Slot, { label, size, usage }: Asked): Buffer {
-    this.#native.pushErrorScope("out-of-memory")
-    const buffer = this.#native.createBuffer({ label, size: slot.capacity, usage })
-    // A device that is lost meanwhile may reject: it tells of no error.
-    const creation = this.#native.popErrorScope().then((error) => error, () => null).then((error) => {
+  /** A buffer without memory must not be lent again. The program's scope gets the error nevertheless. */
+  #hear(slot: Slot, creation: Promise<object | null>): void {
+    slot.creation = creation.then((error) => {
       slot.creation = undefined
-      if (error !== null) this.#break(slot)
+      if (error !== null) {
+        slot.isBroken = true
+        this.memory.refused(slot)
+      }
       return error
     })
-    slot.creation = creation
-    this.#errors.follow(creation)
-    slot.size = size
-    return buffer
-  }
-
-  #break(slot: Slot): void {
-    slot.isBroken = true
-    if (slot.held === undefined) return
-    for (const block of this.core.evictWhich((value) => value === slot)) this.#destroy(block)
   }
 
   /** Does what a device does that has no memory: an error in the scope for that, and an invalid buffer. */
-  #refuse(asked: Asked): Buffer {
+  #refuse(asked: Asked, why: string): Buffer {
     this.refused++
-    const { activeBytes, maxBytes } = this.core
-    const error = outOfMemory(refusalOf(asked.size, { live: this.live, maxBytes, usedBytes: activeBytes }))
-    this.#errors.follow(Promise.resolve(error))
+    this.#errors.follow(Promise.resolve(outOfMemory(why)))
     this.#native.pushErrorScope("validation")
     try {
       const buffer = this.#native.createBuffer({ ...asked, usage: asked.usage | noUsage })
@@ -215,22 +170,22 @@ export class Buffers {
     }
   }
 
-  /** The program has called `destroy()`. Returns whether the driver is to destroy the buffer. */
-  endLease(slot: Slot, buffer: Buffer): boolean {
-    if (!slot.isLeased) return slot.held === undefined
+  /** A program, or the pool, has called `destroy()`. Returns whether the driver is to destroy the buffer. */
+  endLease(buffer: Buffer): boolean {
+    const slot = this.#knownSlot(buffer)
+    if (slot === undefined) return true
+    if (!slot.isLeased) return slot.isDestroyed ||= this.memory.isFreeing
+    this.#end(slot)
+    slot.isUsed = true
+    slot.stack = undefined
+    if (slot.isMappable && buffer.mapState !== "unmapped") buffer.unmap()
+    return slot.isDestroyed = this.memory.giveBack(slot, buffer)
+  }
+
+  #end(slot: Slot): void {
     slot.lease++
     this.live.delete(slot)
     this.clears.drop(slot)
-    if (slot.isMappable && buffer.mapState !== "unmapped") buffer.unmap()
-    const block = slot.block!
-    const detached = slot.isBroken ? this.core.discard(block) : this.core.release(block)
-    if (detached !== undefined) {
-      this.core.freed(detached)
-      return true
-    }
-    slot.held = buffer
-    slot.stack = undefined
-    return false
   }
 
   #collect(slot: Slot): void {
@@ -241,27 +196,10 @@ export class Buffers {
 
   /** The lease ends, and its memory with it. */
   #discard(slot: Slot): void {
-    slot.lease++
-    this.live.delete(slot)
-    const detached = this.core.discard(slot.block!)
-    if (detached !== undefined) this.core.freed(detached)
+    this.#end(slot)
+    slot.isDestroyed = true
+    this.memory.discard(slot)
   }
-
-  #destroy(block: PoolBlock<Slot>): void {
-    const slot = block.value
-    const buffer = slot.held
-    slot.held = undefined
-    // Its lease has ended: the driver gets it.
-    buffer?.destroy()
-    this.core.freed(block)
-  }
-}
-
-interface Asked {
-  readonly label: string
-  readonly mappedAtCreation: boolean
-  readonly size: number
-  readonly usage: number
 }
 
 const ignored = (): void => {}

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { enoughFrames, framesOf, isForeign, siteOf } from "../foreign/CallStack.ts"
+import { enoughFrames, framesOf, isForeign, siteOf, type Stack } from "../foreign/CallStack.ts"
 import type { Slot } from "./Slot.ts"
 
 /**
@@ -30,6 +30,14 @@ export interface BufferHolder {
 export const ownFrames = 2
 
 /**
+ * The line of the program that asked for a buffer.
+ *
+ * @internal
+ */
+export const programSite = (stack: Stack): string | undefined =>
+  siteOf(framesOf(stack, enoughFrames + ownFrames).slice(ownFrames), isForeign)
+
+/**
  * By label and line, those with the most bytes first.
  *
  * @internal
@@ -37,9 +45,7 @@ export const ownFrames = 2
 export const holdersOf = (live: Iterable<Slot>): ReadonlyArray<BufferHolder> => {
   const groups = new Map<string, BufferHolder>()
   for (const { label, size, stack } of live) {
-    const site = stack === undefined
-      ? undefined
-      : siteOf(framesOf(stack, enoughFrames + ownFrames).slice(ownFrames), isForeign)
+    const site = stack && programSite(stack)
     const key = JSON.stringify([label, site])
     const { bytes, count } = groups.get(key) ?? { bytes: 0, count: 0 }
     groups.set(key, { label, site, count: count + 1, bytes: bytes + size })

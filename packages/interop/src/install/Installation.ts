@@ -7,12 +7,13 @@
 import * as GpuError from "effect-gpu-pool/GpuError"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import { innerOf, type Method, replace } from "../foreign/Patch.ts"
-import { Buffers } from "./Buffers.ts"
+import { Buffers, type MakeMemory } from "./Buffers.ts"
 import { Calls } from "./Calls.ts"
 import { ErrorScopes } from "./ErrorScopes.ts"
 import { type BufferHolder, holdersOf } from "./Holders.ts"
 import type { BindGroupDescriptor, Buffer, BufferDescriptor, CommandEncoder, DeviceError, Native } from "./Native.ts"
 import { type InstallOptions, type Settings, settingsOf } from "./Options.ts"
+import { OwnMemory } from "./OwnMemory.ts"
 
 /**
  * A GPUDevice, of any browser or of npm `webgpu`, under any declarations of WebGPU.
@@ -58,10 +59,10 @@ export class Installation {
   readonly #ends: Array<() => void> = []
 
   /** @internal */
-  constructor(device: PoolableDevice, settings: Settings) {
+  constructor(device: PoolableDevice, settings: Settings, makeMemory: MakeMemory) {
     const native = nativeOf(device)
     const errors = new ErrorScopes(device)
-    const buffers = new Buffers(native, settings, errors, device.limits.maxBufferSize)
+    const buffers = new Buffers(native, settings, errors, device.limits.maxBufferSize, makeMemory)
     this.#buffers = buffers
     this.#replaceErrorScopes(device, errors)
     this.#replace(
@@ -86,8 +87,8 @@ export class Installation {
 
   /** The counters: buffers that programs have are active, those that wait for the next are held. */
   stats(): InstallationStats {
-    const { clears, collected, core, refused, staleUses } = this.#buffers
-    return { ...core.stats(), cleared: clears.cleared, clearsLeftOut: clears.leftOut, collected, refused, staleUses }
+    const { clears, collected, memory, refused, staleUses } = this.#buffers
+    return { ...memory.stats(), cleared: clears.cleared, clearsLeftOut: clears.leftOut, collected, refused, staleUses }
   }
 
   /** Who has buffers, by label and, with the option `track`, by the line that made them: those with the most bytes first. */
@@ -108,6 +109,16 @@ export class Installation {
     if (this.#ends.length === 0) return
     this.#buffers.stop()
     for (const end of this.#ends.splice(0)) end()
+  }
+
+  /**
+   * The same, and all buffers that came from it are destroyed.
+   *
+   * @internal
+   */
+  end(): void {
+    this.#buffers.end()
+    this.stop()
   }
 
   /** As `stop`. */
@@ -160,8 +171,6 @@ const nativeOf = (device: PoolableDevice): Native => {
 /** Those that have not been stopped. */
 const installed = new WeakMap<object, Installation>()
 
-const operation = "install"
-
 /**
  * Puts a pool under a WebGPU device: whatever library uses it, a buffer that one destroys serves the next that asks for its usage and
  * about its size. Programs see what WebGPU promises them: zeros, sizes, mapping, errors.
@@ -198,11 +207,30 @@ const operation = "install"
  * @since 0.1.0
  */
 export const install = (device: PoolableDevice, options: InstallOptions = {}): Installation => {
-  const settings = settingsOf(operation, options)
+  const settings = settingsOf("install", options)
+  return open(
+    "install",
+    device,
+    settings,
+    (native, live) => new OwnMemory(native, settings, live, device.limits.maxBufferSize)
+  )
+}
+
+/**
+ * Puts a pool under a device. Throws a `GpuError` if it has one.
+ *
+ * @internal
+ */
+export const open = (
+  operation: string,
+  device: PoolableDevice,
+  settings: Settings,
+  makeMemory: MakeMemory
+): Installation => {
   if (installed.get(device)?.isInstalled === true) {
     throw GpuError.invalidRequest(operation, "the device has a pool installed", "Use that one, or stop() it first.")
   }
-  const installation = new Installation(device, settings)
+  const installation = new Installation(device, settings, makeMemory)
   installed.set(device, installation)
   return installation
 }

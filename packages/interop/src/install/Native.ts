@@ -69,6 +69,11 @@ export const bits = {
   mapWrite: 2,
   copySource: 4,
   copyDestination: 8,
+  index: 0x10,
+  vertex: 0x20,
+  uniform: 0x40,
+  storage: 0x80,
+  indirect: 0x100,
   queryResolve: 0x200,
   all: 0x3ff
 } as const

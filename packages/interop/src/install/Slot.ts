@@ -3,9 +3,10 @@
  *
  * @internal
  */
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type { PoolBlock } from "effect-gpu-pool/PoolCore"
 import type { Stack } from "../foreign/CallStack.ts"
-import type { Buffer } from "./Native.ts"
+import { bits, type Buffer } from "./Native.ts"
 
 /**
  * While a program has the buffer, nothing here keeps it, so that one that the program drops is collected with its memory, as on a
@@ -16,9 +17,18 @@ export class Slot {
   readonly capacity: number
   /** Whether programs may map it. */
   readonly isMappable: boolean
-  block: PoolBlock<Slot> | undefined = undefined
-  /** The buffer, while the pool holds it. */
+  /** The pool's block. */
+  block: PoolBlock<Slot> | PooledBuffer["block"] = undefined
+  /** The lease, where the pool is the program's. */
+  pooled: PooledBuffer | undefined = undefined
+  /** The buffer, while the pool holds it, and in the step that lends it. */
   held: Buffer | undefined = undefined
+  /** Whether its buffer's methods are those of a lease. */
+  isKnown = false
+  /** Whether it may have bytes of an earlier lease. */
+  isUsed = false
+  /** Whether the driver has destroyed its buffer. */
+  isDestroyed = false
   /** Grows when a lease begins and when it ends: odd while a program has the buffer. */
   lease = 0
   /** The bytes of the lease, or of the last one. */
@@ -31,13 +41,18 @@ export class Slot {
   /** Whether the driver had no memory for it. */
   isBroken = false
 
-  constructor(capacity: number, isMappable: boolean) {
+  constructor(capacity: number, usage: number) {
     this.capacity = capacity
-    this.isMappable = isMappable
+    this.isMappable = (usage & (bits.mapRead | bits.mapWrite)) !== 0
   }
 
   get isLeased(): boolean {
     return this.lease % 2 === 1
+  }
+
+  /** Whether a lease of the program has its block. */
+  get isOfProgram(): boolean {
+    return this.lease % 2 === 0 && this.block?.state === "active"
   }
 
   /**
