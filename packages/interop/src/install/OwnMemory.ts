@@ -99,12 +99,17 @@ export class OwnMemory implements Memory {
     const capacity = blockSize - size <= core.nextPadding && this.#makeRoom(blockSize) ? blockSize : size
     if (!this.#makeRoom(capacity)) return this.#refusal(asked)
     const slot = new Slot(capacity, usage)
-    const { buffer, creation } = create(this.#native, { label, size: capacity, usage })
-    slot.held = buffer
-    slot.creation = creation
     core.addPending(capacity, size)
     // Blocks that are too small for what the program asks for now go, as in every pool.
     for (const block of core.evictOutgrown(usage, capacity, this.#mostBorrowed(capacity))) this.#destroy(block)
+    try {
+      const { buffer, creation } = create(this.#native, { label, size: capacity, usage })
+      slot.held = buffer
+      slot.creation = creation
+    } catch (error) {
+      core.removePending(capacity, size)
+      throw error
+    }
     slot.block = core.addActive(usage, capacity, slot, size)
     return slot
   }
