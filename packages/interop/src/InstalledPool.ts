@@ -15,7 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { install, type Installation, open, type PoolableDevice } from "./install/Installation.ts"
+import { checkDevice, install, type Installation, open, type PoolableDevice } from "./install/Installation.ts"
 import { type InstallOptions, settingsOf } from "./install/Options.ts"
 import { NativeDevice } from "./installed/NativeDevice.ts"
 import { PoolMemory } from "./installed/PoolMemory.ts"
@@ -34,7 +34,7 @@ export class InstalledPool extends Context.Service<InstalledPool, Installation>(
  * Puts a pool under a device until the scope closes, as `install` of `@effect-gpu-pool/interop/install` does. Buffers that libraries
  * have then stay as they are until they destroy them.
  *
- * Fails with InvalidRequest for options that are none, and for a device that has a pool installed.
+ * Fails with InvalidRequest for options that are none, and for a value that is no device or that has a pool installed.
  *
  * **Example** (A pool for one job)
  *
@@ -109,7 +109,10 @@ export const layer = (
   pool: BufferPool.BufferPoolOptions = {},
   options: LibraryOptions = {}
 ): Layer.Layer<InstalledPool | BufferPool.BufferPool | WebGpu.Services, GpuError.GpuError> => {
-  const settings = attempt(() => settingsOf(operation, options))
+  const settings = attempt(() => {
+    checkDevice(operation, device)
+    return settingsOf(operation, options)
+  })
   return Layer.unwrap(Effect.map(Effect.andThen(splitsNothing(pool), settings), (settings) => {
     const native = new NativeDevice(device)
     const installed = Layer.effect(

@@ -46,6 +46,33 @@ describeWith(["webgpu"], "a pool under a device", () => {
     device.destroy()
   })
 
+  it("keeps none that it has destroyed, where it is the program's", async () => {
+    const device = await (await gpu.requestAdapter())!.requestDevice()
+    let collected = 0
+    const collections = new FinalizationRegistry(() => {
+      collected++
+    })
+    const drop = (): void => {
+      for (let words = 1; words <= 8; words++) {
+        const buffer = device.createBuffer({ size: words * 400, usage: 0x8c })
+        collections.register(buffer, undefined)
+        buffer.destroy()
+      }
+    }
+    await Effect.runPromise(
+      Effect.gen(function*() {
+        const pool = yield* BufferPool.BufferPool
+        drop()
+        yield* pool.freeHeld
+        deepStrictEqual((yield* pool.stats).managedBlocks, 0)
+        // The engine may keep one that the last call had.
+        yield* Effect.promise(() => untilCollected(() => ({ collected }), 7))
+        deepStrictEqual(collected >= 7, true)
+      }).pipe(Effect.scoped, Effect.provide(InstalledPool.layer(device)))
+    )
+    device.destroy()
+  })
+
   it("keeps none alive either where it is the program's, and holds what was destroyed", async () => {
     const device = await (await gpu.requestAdapter())!.requestDevice()
     const drop = (): void => {

@@ -114,6 +114,48 @@ describeWith(["webgpu"], "InstalledPool.layer", () => {
         deepStrictEqual([bytes[0], bytes[4]], [0, 5])
       })))
 
+  it.live("zeros a library's buffer before the program uses it, in commands of its own or of the library's", () =>
+    onPool({}, (device) =>
+      Effect.gen(function*() {
+        soil(device)
+        const read = device.createBuffer({ size: 256, usage })
+        deepStrictEqual(yield* CommandQueue.read(yield* WebGpu.adopt(read), Uint8Array), new Uint8Array(256))
+        soil(device)
+        const written = yield* WebGpu.adopt(device.createBuffer({ size: 256, usage }))
+        yield* CommandQueue.fill(written, Uint8Array.of(3))
+        yield* CommandQueue.flush
+        device.queue.submit([])
+        deepStrictEqual(yield* CommandQueue.read(written, Uint8Array), new Uint8Array(256).fill(3))
+      })))
+
+  it.live("clears a library's buffer before the library writes it, where the pool clears blocks", () =>
+    onPool({ clear: "acquire" }, (device) =>
+      Effect.gen(function*() {
+        soil(device)
+        for (const size of [256, 512]) {
+          const theirs = device.createBuffer({ size, usage })
+          write(device, theirs)
+          yield* CommandQueue.finish
+          deepStrictEqual(yield* Effect.promise(() => bytesOf(device, theirs)), new Uint8Array(size).fill(1))
+        }
+      })))
+
+  it.live("asks no handlers for a library, since they may take their time", () =>
+    onPool({ maxBytes: 8192 }, (device) =>
+      Effect.gen(function*() {
+        let asked = 0
+        yield* BufferPool.onOutOfMemory(() =>
+          Effect.as(Effect.andThen(Effect.sync(() => asked++), Effect.yieldNow), true)
+        )
+        yield* BufferPool.allocate(8192)
+        const isRefused = yield* Effect.promise(() =>
+          fails(device, () => device.createBuffer({ size: 4096, usage }), "out-of-memory")
+        )
+        deepStrictEqual([isRefused, asked], [true, 0])
+        strictEqual((yield* Effect.flip(BufferPool.allocate(4096))).reason._tag, "OutOfMemory")
+        assert.isAbove(asked, 0)
+      })))
+
   it.live("serves the program's request that waits with what a library destroys", () =>
     onPool({ maxBytes: 8192, onExhausted: "wait", deadlockTimeout: Infinity }, (device) =>
       Effect.gen(function*() {
@@ -159,6 +201,19 @@ describeWith(["webgpu"], "InstalledPool.layer", () => {
         yield* CommandQueue.finish
         const { driverFrees, heldBlocks } = yield* BufferPool.stats
         deepStrictEqual([driverFrees, heldBlocks], [1, 2])
+      }), { one: nullGpu }))
+
+  it.live("holds no buffer that the driver has refused after its end", () =>
+    onPool({}, (device) =>
+      Effect.gen(function*() {
+        const size = 200 * 2 ** 20
+        const theirs = [device.createBuffer({ size, usage }), device.createBuffer({ size, usage })]
+        const make = () => fails(device, () => device.createBuffer({ size, usage }).destroy(), "out-of-memory")
+        strictEqual(yield* Effect.promise(make), true)
+        deepStrictEqual((yield* BufferPool.stats).heldBlocks, 0)
+        theirs[0]!.destroy()
+        yield* CommandQueue.fill(yield* BufferPool.allocate(size), Uint8Array.of(1))
+        yield* CommandQueue.finish
       }), { one: nullGpu }))
 
   it.live("destroys a library's buffers when it closes, and gives the device its methods back", () =>
@@ -212,6 +267,16 @@ describeWith(["webgpu"], "InstalledPool.layer", () => {
         yield* build({ strategy: PoolStrategy.arena() }),
         yield* Effect.scoped(Effect.andThen(InstalledPool.make(device), build()))
       ], ["InvalidRequest", "InvalidRequest", "Unsupported", "InvalidRequest"])
+      for (const none of [undefined, null, {}, 5, Promise.resolve(device)]) {
+        const { message } = yield* error(
+          Effect.scoped(Layer.build(InstalledPool.layer(none as GPUDevice)))
+        )
+        assert.include(message, "was given for a GPUDevice")
+        strictEqual(
+          (yield* error(Effect.scoped(InstalledPool.make(none as GPUDevice)))).reason._tag,
+          "InvalidRequest"
+        )
+      }
       deepStrictEqual(own(device.queue), [])
       device.destroy()
     }))

@@ -161,9 +161,9 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueD
  * **Details**
  *
  * - That the driver had no memory shows later: the next command that waits, as `CommandQueue.finish`, fails, and no pool leases the
- *   buffer again.
+ *   buffer again. Where its lease ended before that, one more request may have got it, whose commands fail too.
  * - After an eviction the pool asks the driver at once, so for a while the driver may have more bytes than the limit allows.
- * - A request that waits for other leases still waits, so pass `onExhausted: "fail"`.
+ * - A request that waits for other leases still waits, so pass `onExhausted: "fail"`. Handlers of `onOutOfMemory` are not asked.
  *
  * **Example** (Memory within a callback)
  *

@@ -4,11 +4,13 @@
  * @internal
  */
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { PoolOutput } from "../../domain/pool/machine/PoolMachine.ts"
+import { CurrentDeferred } from "./CurrentReservations.ts"
 import { DeadlockWatch } from "./DeadlockWatch.ts"
 import type { Need } from "./Handlers.ts"
 import type { LeaseRequest } from "./LeaseRequest.ts"
@@ -35,8 +37,13 @@ const waitInTime = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<voi
     (waited) => pool.inputs.timedOut(request, waited) === "Failed" ? failureOf(request) : Exit.void
   )
 
-/** Asks the handlers of the account at which a request is. Their time counts as waiting. */
-const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
+/** Asks the handlers of the account at which a request is. Their time counts as waiting, so a request that must not wait asks none. */
+const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> =>
+  Effect.withFiber(({ context }) =>
+    Context.get(context, CurrentDeferred) ? handlersTold(pool, request, Exit.succeed(false)) : askAll(pool, request)
+  )
+
+const askAll = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<PoolOutput, GpuError> => {
   const account = pool.machine.accountOf(request)
   const { blockSize, label, waitPolicy, size: requested } = request
   const need: Need = { requested, blockSize, label, missing: account.missing(request) }
@@ -48,6 +55,15 @@ const askHandlers = (pool: PoolRuntime, request: LeaseRequest): Effect.Effect<Po
     // Handlers that answer at once would win against a timeout that is over already.
     ? inTime<boolean | number>(request, (left, waited) => left < 0 ? Exit.succeed(waited) : asked, Exit.succeed)
     : asked
+  return handlersTold(pool, request, limited)
+}
+
+/** Tells the machine what the handlers of a request have answered, also where the request was interrupted. */
+const handlersTold = (
+  pool: PoolRuntime,
+  request: LeaseRequest,
+  limited: Effect.Effect<boolean | number, GpuError>
+): Effect.Effect<PoolOutput, GpuError> => {
   const told = Effect.onExitPrimitive(limited, (exit) => {
     const freed = Exit.isSuccess(exit) && exit.value === true
     pool.inputs.handlersEnded(request, freed, Exit.isFailure(exit) && !Exit.hasInterrupts(exit))

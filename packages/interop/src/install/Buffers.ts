@@ -174,12 +174,18 @@ export class Buffers {
   endLease(buffer: Buffer): boolean {
     const slot = this.#knownSlot(buffer)
     if (slot === undefined) return true
-    if (!slot.isLeased) return slot.isDestroyed ||= this.memory.isFreeing
+    if (!slot.isLeased) {
+      if (slot.isDestroyed || !this.memory.isFreeing) return slot.isDestroyed
+      this.#destroyed(slot)
+      return true
+    }
     this.#end(slot)
     slot.isUsed = true
     slot.stack = undefined
     if (slot.isMappable && buffer.mapState !== "unmapped") buffer.unmap()
-    return slot.isDestroyed = this.memory.giveBack(slot, buffer)
+    const isDestroyed = this.memory.giveBack(slot, buffer)
+    if (isDestroyed) this.#destroyed(slot)
+    return isDestroyed
   }
 
   #end(slot: Slot): void {
@@ -197,8 +203,14 @@ export class Buffers {
   /** The lease ends, and its memory with it. */
   #discard(slot: Slot): void {
     this.#end(slot)
-    slot.isDestroyed = true
     this.memory.discard(slot)
+    this.#destroyed(slot)
+  }
+
+  /** The block may have the buffer, which stays alive with the slot. */
+  #destroyed(slot: Slot): void {
+    slot.isDestroyed = true
+    slot.block = undefined
   }
 }
 

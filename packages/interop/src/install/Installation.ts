@@ -180,7 +180,8 @@ const installed = new WeakMap<object, Installation>()
  * Buffers of which copies can be the target are pooled, except those that are mapped at creation or to be written, and those that
  * queries are resolved into: these go to the device, and count for `maxBytes`. Textures are not pooled.
  *
- * Throws a `GpuError` with reason `InvalidRequest` for options that are none, and for a device that has a pool installed.
+ * Throws a `GpuError` with reason `InvalidRequest` for options that are none, and for a value that is no device or that has a pool
+ * installed.
  *
  * **Gotchas**
  *
@@ -207,12 +208,27 @@ const installed = new WeakMap<object, Installation>()
  * @since 0.1.0
  */
 export const install = (device: PoolableDevice, options: InstallOptions = {}): Installation => {
+  checkDevice("install", device)
   const settings = settingsOf("install", options)
   return open(
     "install",
     device,
     settings,
     (native, live) => new OwnMemory(native, settings, live, device.limits.maxBufferSize)
+  )
+}
+
+/**
+ * Throws a `GpuError` for what is no device, as a promise of one.
+ *
+ * @internal
+ */
+export const checkDevice = (operation: string, device: Partial<PoolableDevice> | null | undefined): void => {
+  if (device?.limits !== undefined && device.queue !== undefined && device.lost !== undefined) return
+  throw GpuError.invalidRequest(
+    operation,
+    `${device === null ? "null" : typeof device} was given for a GPUDevice`,
+    "Pass the GPUDevice itself, and await a promise of it before."
   )
 }
 

@@ -1,10 +1,11 @@
 /**
- * A device for the library's own backend, under an installation: its methods are those that the device has without this package.
+ * A device for the library's own backend, under an installation: its methods are those that the device has without this package, but for
+ * those of its queue that send commands and bytes.
  *
  * @internal
  */
 import type { WebGpuApi } from "effect-gpu-pool/webgpu"
-import { innerOf } from "../foreign/Patch.ts"
+import { innerOf, type Method } from "../foreign/Patch.ts"
 import { create, type Created, type Creates } from "../install/Memory.ts"
 import type { BufferDescriptor } from "../install/Native.ts"
 
@@ -28,7 +29,13 @@ export class NativeDevice {
     }
     methods["createBuffer"] = (descriptor: BufferDescriptor) =>
       this.#isCreating ? (this.#created = create(native, descriptor)).buffer : native.createBuffer(descriptor)
-    Object.defineProperty(methods, "queue", { value: without(device.queue), enumerable: true })
+    const queue = without(device.queue)
+    // A program may use buffers of libraries, of which these two know the zeros and the ends.
+    for (const name of ["submit", "writeBuffer"] as const) {
+      queue[name] = (...args: ReadonlyArray<unknown>) =>
+        Reflect.apply(Reflect.get(device.queue, name) as Method, device.queue, args)
+    }
+    Object.defineProperty(methods, "queue", { value: queue, enumerable: true })
     this.api = api
   }
 

@@ -52,21 +52,18 @@ export class PoolMemory implements Memory {
     const usage = usageOf(asked.usage)
     if (usage === undefined) return undefined
     const { device, driver, gpu, pool } = this.#parts
-    // What the program has recorded comes before what other code submits. On a lost device the request fails, too.
-    driver.flushUnsafe()
     const options = { usage, label: asked.label, callSite: stack && programSite(stack), onExhausted: "fail" } as const
     const { answer, created } = device.creating(() =>
       this.#runSync(Allocator.deferred(pool.allocate(asked.size, options)))
     )
     if (Exit.isFailure(answer)) return refusalOf(answer.cause)
+    // What the program has recorded on the block, and the zeros of a pool that clears, come before what other code submits. On a device
+    // that is lost meanwhile nothing does.
+    driver.flushUnsafe()
     const lease = answer.value
     const handle = gpu.handleUnsafe(lease)
     if (Exit.isFailure(handle)) throw Cause.squash(handle.cause)
-    const slot = this.#slotOf(lease, handle.value as Buffer, asked.usage, created)
-    if (!slot.isBroken) return slot
-    // The driver had no memory for it, which it has told after its last lease.
-    this.discard(slot)
-    return this.lend(asked, stack)
+    return this.#slotOf(lease, handle.value as Buffer, asked.usage, created)
   }
 
   /** Such a buffer is not the pool's. */
@@ -86,9 +83,11 @@ export class PoolMemory implements Memory {
     this.#end(slot, slot.pooled!)
   }
 
-  refused(slot: Slot): void {
-    const memory = slot.block?.value
+  /** Of a lease that has ended the pool holds the block. It has no use for the others either, when the driver has no memory. */
+  refused({ block }: Slot): void {
+    const memory = block?.value
     if (memory !== undefined && "recyclable" in memory) memory.recyclable = false
+    if (block?.state === "held") this.trim()
   }
 
   trim(): void {
