@@ -7,7 +7,6 @@
 import * as Allocator from "effect-gpu-pool/Allocator"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as GpuError from "effect-gpu-pool/GpuError"
-import * as PoolStrategy from "effect-gpu-pool/PoolStrategy"
 import { QueueDriver } from "effect-gpu-pool/QueueDriver"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Context from "effect/Context"
@@ -21,7 +20,8 @@ import { NativeDevice } from "./installed/NativeDevice.ts"
 import { PoolMemory } from "./installed/PoolMemory.ts"
 
 /**
- * The pool that {@link layer} has installed: its counters, and who has buffers of it.
+ * The pool that {@link layer} has installed: its counters, and which buffers libraries have of it. Its `stop()` gives the device its own
+ * methods back before the layer closes; the pool, which is the program's, goes on.
  *
  * @category services
  * @since 0.1.0
@@ -81,7 +81,8 @@ export interface LibraryOptions extends Pick<InstallOptions, "clear" | "strict" 
  *   where nothing is left it fails as on a device without memory, with the holders in the message.
  * - What a library destroys goes to the program's requests that wait, and to libraries.
  * - When the layer closes, the buffers that libraries have of it are destroyed.
- * - Buffers that are mapped are the device's own, and count for no limit.
+ * - Buffers that are mapped, those with `QUERY_RESOLVE`, those without `COPY_DST`, and those whose bytes are no multiple of 4 are the
+ *   device's own, and count for no limit.
  *
  * Fails as `WebGpu.layerFromDevice` and `BufferPool.layer` do; with InvalidRequest for a device that has a pool installed; and with
  * Unsupported for a strategy that splits slabs, since a library gets whole GPUBuffers.
@@ -132,7 +133,7 @@ export const layer = (
       })
     )
     return installed.pipe(
-      Layer.provideMerge(BufferPool.layerNoDeps({ ...pool, strategy: PoolStrategy.blocks })),
+      Layer.provideMerge(BufferPool.layerNoDeps(pool)),
       Layer.provide(Layer.effect(Allocator.Allocator, tellingFrees(native))),
       Layer.provide(Allocator.layerImmediate),
       Layer.provideMerge(openedAs(device, native))

@@ -187,6 +187,18 @@ describeWith(["webgpu"], "InstalledPool.layer", () => {
         theirs.destroy()
       })))
 
+  it.live("keeps blocks as the strategy of its options says", () => {
+    let made = 0
+    const strategy: PoolStrategy.PoolStrategy = {
+      ...PoolStrategy.blocks,
+      core: (...args) => {
+        made++
+        return PoolStrategy.blocks.core(...args)
+      }
+    }
+    return onPool({ strategy }, () => Effect.sync(() => strictEqual(made, 1)))
+  })
+
   it.live("tells a library's scope of memory that the driver did not have, and never lends it again", () =>
     onPool({}, (device) =>
       Effect.gen(function*() {

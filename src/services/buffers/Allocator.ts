@@ -164,6 +164,7 @@ export const layerDeferred: Layer.Layer<Allocator, never, DeviceContext | QueueD
  *   buffer again. Where its lease ended before that, one more request may have got it, whose commands fail too.
  * - After an eviction the pool asks the driver at once, so for a while the driver may have more bytes than the limit allows.
  * - A request that waits for other leases still waits, so pass `onExhausted: "fail"`. Handlers of `onOutOfMemory` are not asked.
+ * - Images still wait for their driver, and the first staging buffer of a WebGPU device for its code, which is loaded then.
  *
  * **Example** (Memory within a callback)
  *
