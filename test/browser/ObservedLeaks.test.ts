@@ -24,15 +24,6 @@ describeWith(["chromium"], "a leak that was observed, in the viewer", () => {
           assert.include(first!.site, line)
           const heightAt = async (x: number) => (await view.colorsAt(x)).filter((color) => color === colorOf(0)).length
           const heights = [await heightAt(to * 0.1), await heightAt(to * 0.5), await heightAt(to - 0.5)]
-          console.log(
-            program.file,
-            heights,
-            to,
-            plot,
-            groups,
-            await view.colorsAt(to * 0.5).then((c) => [...new Set(c)]),
-            [0.05, 0.1, 0.2, 0.3, 0.5, 0.8].map((x) => x)
-          )
           deepStrictEqual([...heights].sort((a, b) => a - b), heights)
           assert.isAbove(heights[2]!, heights[0]!)
           const held = (await view.holders()).filter(({ site }) => site === first!.site)
