@@ -26,7 +26,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
   "packages/testing": [[".", "index"], ["./properties", "properties"]],
   "packages/schedules": [[".", "index"]],
   "packages/interop": [
-    ["./InstalledPool", "InstalledPool"],
+    ["./effect", "effect"],
     ["./install", "install"],
     ["./node", "node"],
     ["./observe", "observe"],

@@ -2,8 +2,8 @@
  * What a pool under a device makes of a buffer of 4 KiB that is made and destroyed, on Dawn with a driver: a device without a pool takes
  * turns with one that has it, and with one whose pool is the program's.
  */
+import { InstalledPool } from "@effect-gpu-pool/interop/effect"
 import { install } from "@effect-gpu-pool/interop/install"
-import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
 import { Effect, Layer, Schema, type Scope } from "effect"
 import { create } from "webgpu"
 import * as Contender from "../Contender.ts"

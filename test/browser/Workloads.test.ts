@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs"
 import { assertFigures, figures } from "../../packages/interop/test/workloads/figures.ts"
 import { inPage, pageOf } from "../../packages/interop/test/workloads/inPage.ts"
 import type { Course } from "../../packages/interop/test/workloads/Workload.ts"
+import { some } from "../support/explore.ts"
 import { describeWith } from "../support/required.ts"
 import { type File, FreshPages } from "./Chromium.ts"
 
@@ -19,7 +20,7 @@ const assets = (): Readonly<Record<string, File>> => ({
   }
 })
 
-/** Most of their time goes into programs for the GPU, which Chromium compiles for its CPU: so they have few steps. */
+/** Most of their time goes into programs for the GPU, which Chromium compiles for its CPU: so they have few steps, and `.ci/run` alone runs all. */
 const large: ReadonlyArray<{ readonly library: string; readonly file: string; readonly course: Course }> = [
   { library: "TensorFlow.js: prompts", file: "tensorflowPrompts.ts", course: { steps: 6, passesThrough: true } },
   { library: "TensorFlow.js: images", file: "tensorflowImages.ts", course: { steps: 5, passesThrough: true } },
@@ -38,7 +39,7 @@ describeWith(["chromium"], "with a pool under the device of a page", () => {
         assertFigures(expected, raw, pooled)
       }))
 
-    it.effect.each(large)("$library: the same bits", ({ course, file }) =>
+    it.effect.each(some(large, 2))("$library: the same bits", ({ course, file }) =>
       Effect.gen(function*() {
         const script = yield* Effect.promise(() => pageOf(file))
         const raw = yield* inPage(script, undefined, assets(), { ...course, passesThrough: false })

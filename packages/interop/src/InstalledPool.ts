@@ -39,7 +39,7 @@ export class InstalledPool extends Context.Service<InstalledPool, Installation>(
  * **Example** (A pool for one job)
  *
  * ```ts
- * import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
+ * import { InstalledPool } from "@effect-gpu-pool/interop/effect"
  * import { Effect } from "effect"
  *
  * const pooled = (device: GPUDevice, infer: (device: GPUDevice) => Promise<void>) =>
@@ -90,7 +90,7 @@ export interface LibraryOptions extends Pick<InstallOptions, "clear" | "strict" 
  * **Example** (A model and the program's own kernels under one limit)
  *
  * ```ts
- * import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
+ * import { InstalledPool } from "@effect-gpu-pool/interop/effect"
  * import { Effect } from "effect"
  * import { BufferPool } from "effect-gpu-pool"
  *

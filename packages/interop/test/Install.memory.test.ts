@@ -1,6 +1,6 @@
 /** Buffers that programs drop without `destroy()`. */
+import { InstalledPool } from "@effect-gpu-pool/interop/effect"
 import { install, type InstallationStats } from "@effect-gpu-pool/interop/install"
-import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
 import { it } from "@effect/vitest"
 import { deepStrictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue } from "effect-gpu-pool"

@@ -2,8 +2,8 @@
  * Random programs of two libraries on one device with a pool, beside leases of a program: each finds in its buffers what it has written, and
  * zeros before.
  */
+import { InstalledPool } from "@effect-gpu-pool/interop/effect"
 import { install, type InstallOptions } from "@effect-gpu-pool/interop/install"
-import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
 import { assert, describe, it } from "@effect/vitest"
 import { strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, Lease } from "effect-gpu-pool"

@@ -1,5 +1,5 @@
 /** One pool for what other libraries allocate and for the program's leases. */
-import * as InstalledPool from "@effect-gpu-pool/interop/InstalledPool"
+import { InstalledPool } from "@effect-gpu-pool/interop/effect"
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import { BufferPool, CommandQueue, type GpuError, Lease } from "effect-gpu-pool"

@@ -12,6 +12,8 @@ import { resolve, type Resolved, type SamplerOptions } from "./SamplerOptions.ts
  */
 export const problem = (options: Resolved): string | undefined => {
   const { addressing, normalizedCoordinates } = options
+  const wrong = wordProblem(options)
+  if (wrong !== undefined) return wrong
   if (!normalizedCoordinates && (addressing === "repeat" || addressing === "mirroredRepeat")) {
     return `the addressing ${addressing} repeats an image from 0 to 1, but the coordinates are not normalised`
   }
@@ -29,8 +31,29 @@ export const checked = (operation: string, options: SamplerOptions | undefined):
     : invalidRequest(operation, wrong, "See SamplerOptions for what goes together.")
 }
 
+const filters = ["nearest", "linear"]
+
+const words: Readonly<Record<"addressing" | "filter" | "mipFilter", ReadonlyArray<unknown>>> = {
+  addressing: ["clampToEdge", "clampToBorder", "repeat", "mirroredRepeat", "none"],
+  filter: filters,
+  mipFilter: filters
+}
+
+/** Dawn ends the process where it gets a symbol. */
+const wordProblem = (options: Resolved): string | undefined => {
+  for (const [name, known] of Object.entries(words)) {
+    const given: unknown = options[name as keyof typeof words]
+    if (!known.includes(given)) return `${name} ${formatted(given)} is none of ${known.join(", ")}`
+  }
+  const { normalizedCoordinates } = options
+  return typeof normalizedCoordinates === "boolean"
+    ? undefined
+    : `normalizedCoordinates ${formatted(normalizedCoordinates)} is neither true nor false`
+}
+
 /** Drivers take levels of detail as floats of 32 bits. */
-const isLevel = (level: number): boolean => level >= 0 && Number.isFinite(Math.fround(level))
+const isLevel = (level: number): boolean =>
+  typeof level === "number" && level >= 0 && Number.isFinite(Math.fround(level))
 
 const levelsProblem = ({ lodMax, lodMin }: Resolved): string | undefined => {
   if (!isLevel(lodMin)) return `lodMin ${formatted(lodMin)} is no finite number of at least 0`

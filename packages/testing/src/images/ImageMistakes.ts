@@ -78,6 +78,13 @@ export const wrongImages: ReadonlyArray<Mistake> = [
       ({ width }) => Images.make(ImageShape.image2d(width + 1, 1), ImageFormat.rgba8)
     )
   }),
+  ...(["addressing", "filter", "mipFilter", "normalizedCoordinates"] as const).flatMap((name) =>
+    ["cubic", 1, Symbol.iterator].map((value): Mistake => [
+      `sample with ${name} ${String(value)}`,
+      "InvalidRequest",
+      Images.sampler({ [name]: value as never })
+    ])
+  ),
   ...[-1, NaN, Infinity, 1e39].flatMap((level): ReadonlyArray<Mistake> => [
     [`sample from level ${level}`, "InvalidRequest", Images.sampler({ lodMin: level })],
     [`sample up to level ${level}`, "InvalidRequest", Images.sampler({ lodMax: level })]
