@@ -322,7 +322,7 @@ describe("a service with more on each device", () => {
       yield* Scope.close(scope, Exit.void)
       deepStrictEqual(yield* BufferPools.devices, [])
       const error = yield* Effect.flip(Gpus.on("", CommandQueue.finish))
-      assert.include(String(error), "the name of the device is empty")
+      assert.include(String(error), "the device \"\" is no name")
     }).pipe(Effect.provide(Gpus.layer)))
 
   it.effect("is named by its errors", () =>
@@ -520,6 +520,8 @@ describe("wrong arguments", () => {
     Effect.gen(function*() {
       strictEqual(yield* tagOf(on("", work)), "InvalidRequest")
       strictEqual(yield* tagOf(BufferPools.open("")), "InvalidRequest")
+      // Its properties cannot all be read, so nothing may make a key of it.
+      strictEqual(yield* tagOf(BufferPools.open(globalThis as never)), "InvalidRequest")
       strictEqual(yield* tagOf(BufferPools.freeHeld("")), "InvalidRequest")
       deepStrictEqual(own.openings, [])
     }))

@@ -227,7 +227,9 @@ export const layer = <R = never, R2 = never>(
   Layer.effect(BufferPools, make<Device.Services, R, R2>({ operation: "BufferPools.layer", nameOf, open }, options))
 
 export const nameOf = (operation: string, device: string): string | GpuError =>
-  device === "" ? invalidRequest(operation, "the name of the device is empty", "Pass a text that is not.") : device
+  typeof device === "string" && device !== ""
+    ? device
+    : invalidRequest(operation, `the device ${formatted(device)} is no name`, "Pass a text that is not empty.")
 
 /** The pools by name, over devices that open at their first use. */
 export const make = Effect.fnUntraced(function*<I, R, R2>(
