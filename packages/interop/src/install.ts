@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export type { PoolableDevice } from "./foreign/PoolableDevice.ts"
 export type { BufferHolder } from "./install/Holders.ts"
-export { install, type Installation, type InstallationStats, type PoolableDevice } from "./install/Installation.ts"
+export { install, type Installation, type InstallationStats } from "./install/Installation.ts"
 export type { InstallOptions } from "./install/Options.ts"

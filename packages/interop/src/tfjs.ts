@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
-export { type BackendDevice, type PassThrough, passThrough } from "./tfjs/PassThrough.ts"
+export type { PoolableDevice } from "./foreign/PoolableDevice.ts"
+export { type PassThrough, passThrough } from "./tfjs/PassThrough.ts"

@@ -7,6 +7,7 @@
 import * as GpuError from "effect-gpu-pool/GpuError"
 import type { PoolStats } from "effect-gpu-pool/PoolStats"
 import { innerOf, type Method, replace } from "../foreign/Patch.ts"
+import type { PoolableDevice } from "../foreign/PoolableDevice.ts"
 import { Buffers, type MakeMemory } from "./Buffers.ts"
 import { Calls } from "./Calls.ts"
 import { ErrorScopes } from "./ErrorScopes.ts"
@@ -14,20 +15,6 @@ import { type BufferHolder, holdersOf } from "./Holders.ts"
 import type { BindGroupDescriptor, Buffer, BufferDescriptor, CommandEncoder, DeviceError, Native } from "./Native.ts"
 import { type InstallOptions, type Settings, settingsOf } from "./Options.ts"
 import { OwnMemory } from "./OwnMemory.ts"
-
-/**
- * A GPUDevice, of any browser or of npm `webgpu`, under any declarations of WebGPU.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PoolableDevice {
-  readonly lost: Promise<{ readonly reason: string; readonly message: string }>
-  readonly limits: { readonly maxBufferSize: number }
-  readonly queue: { submit(commandBuffers: never): unknown }
-  createBuffer(descriptor: never): { destroy(): unknown }
-  destroy(): unknown
-}
 
 /**
  * What an installed pool has done: the counters of its buffers, as every pool has them, and those of an installation.

@@ -118,7 +118,6 @@ export class PoolMemory implements Memory {
 
   #end(slot: Slot, lease: PooledBuffer): void {
     slot.pooled = undefined
-    slot.held = undefined
     if (slot.isBroken) this.refused(slot)
     // It has ended already where the pool, or its device, has.
     this.#runSync(Effect.exit(Lease.release(lease)))

@@ -5,6 +5,7 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type Method, replace } from "../foreign/Patch.ts"
+import type { PoolableDevice } from "../foreign/PoolableDevice.ts"
 
 /**
  * What manages the buffers of a backend, of TensorFlow.js 4: as long as its backend lives it destroys none, but keeps each for the next
@@ -23,20 +24,6 @@ interface Buffer {
 }
 
 /**
- * The device of a backend, under any declarations of WebGPU.
- *
- * @category models
- * @since 0.1.0
- */
-export interface BackendDevice {
-  readonly lost: Promise<{ readonly reason: string; readonly message: string }>
-  readonly limits: { readonly maxBufferSize: number }
-  readonly queue: { submit(commandBuffers: never): unknown }
-  createBuffer(descriptor: never): { destroy(): unknown }
-  destroy(): unknown
-}
-
-/**
  * A backend of TensorFlow.js that gives buffers back. `passThrough` makes one.
  *
  * @category models
@@ -44,12 +31,12 @@ export interface BackendDevice {
  */
 export class PassThrough {
   /** The device of the backend, which `install` and `observe` take. */
-  readonly device: BackendDevice
+  readonly device: PoolableDevice
   readonly #manager: BufferManager
   readonly #ends: Array<() => void>
 
   /** @internal */
-  constructor(device: BackendDevice, manager: BufferManager) {
+  constructor(device: PoolableDevice, manager: BufferManager) {
     this.device = device
     this.#manager = manager
     destroyFree(manager)
@@ -151,7 +138,7 @@ const isManager = (manager: Partial<Record<string, unknown>> | undefined): boole
 export const passThrough = (backend: object): PassThrough => {
   const { bufferManager, device } = backend as {
     readonly bufferManager?: Partial<Record<string, unknown>>
-    readonly device?: BackendDevice
+    readonly device?: PoolableDevice
   }
   if (bufferManager === undefined || device === undefined || !isManager(bufferManager)) {
     throw new TypeError(

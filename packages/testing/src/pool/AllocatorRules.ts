@@ -108,7 +108,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
     }))
   ),
   test(
-    "changes nobody's bytes while others come and go",
+    "changes no bytes of an owner while others come and go",
     onAllocator(Effect.gen(function*() {
       const mine = yield* several(3)
       yield* Effect.forEach(mine, write, { discard: true })
@@ -144,7 +144,7 @@ export const tests: ReadonlyArray<ConformanceTest> = [
       yield* free(kept)
     }))
   ),
-  test("memory whose recyclable is false is leased to nobody again, even if the allocator kept it", function*() {
+  test("no pool leases memory whose recyclable is false, even if the allocator kept it", function*() {
     const untrusted = new Set<DeviceBuffer>()
     for (let round = 0; round < 3; round++) {
       const leases = yield* Effect.forEach([1, 2, 3], () => BufferPool.allocate(bytes))
