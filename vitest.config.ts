@@ -14,7 +14,7 @@ const alone = "*Oclgrind|*.scale|*.memory|DeviceMemo|LazyModule|OpenClMemoryObje
 
 const sharing = [
   `test/{domain,services,schedules,layers,conformance}/**/!(${alone}).test.ts`,
-  `packages/{arrays,interop,observability,schedules,testing}/test/**/!(${alone}).test.ts`
+  `packages/{arrays,fleet,interop,observability,schedules,testing}/test/**/!(${alone}).test.ts`
 ]
 
 const project = (name: string, isolate: boolean, include: Array<string>, exclude: Array<string>) => ({

@@ -22,6 +22,7 @@ export const folders = [
   "packages/observability",
   "packages/testing",
   "packages/interop",
+  "packages/fleet",
   "packages/cli"
 ] as const
 

@@ -34,6 +34,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
     ["./page", "page"],
     ["./tfjs", "tfjs"]
   ],
+  "packages/fleet": [[".", "index"]],
   // It is a program.
   "packages/cli": []
 }

@@ -119,6 +119,20 @@ const rules: ReadonlyArray<Rule> = [
   { part: "packages/interop/src/page.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src/observe.ts", inside: ["packages/interop/src/observe"], packages: [] },
   { part: "packages/interop/src", inside: ["packages/interop/src"], packages: [library, "effect"] },
+  // The ledger decides, without fibers and without I/O.
+  {
+    part: "packages/fleet/src/ledger",
+    inside: ["packages/fleet/src/ledger", "packages/fleet/src/protocol"],
+    packages: [library, "effect"]
+  },
+  { part: "packages/fleet/src/protocol", inside: ["packages/fleet/src/protocol"], packages: [library, "effect"] },
+  // Sockets and storage, for Node.
+  {
+    part: "packages/fleet/src/net",
+    inside: ["packages/fleet/src/net", "packages/fleet/src/protocol"],
+    packages: [library, "effect", "@effect/platform-node", "node"]
+  },
+  { part: "packages/fleet/src", inside: ["packages/fleet/src"], packages: [library, "effect"] },
   // This package does not depend on the library.
   { part: "packages/schedules/src", inside: ["packages/schedules/src"], packages: ["effect"] },
   // Separate from the rest of the test kit, because only these files need fast-check.

@@ -415,6 +415,43 @@ export class DeviceLost extends Schema.TaggedClass<DeviceLost>("effect-gpu-pool/
 }
 
 /**
+ * The host of a fleet that had the memory is lost, and every reservation, buffer and job on it: it ended, hung, was cut off, or
+ * has a new epoch. See `@effect-gpu-pool/fleet`.
+ *
+ * **Example** (Doing again what has not begun)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import type { GpuError } from "effect-gpu-pool"
+ *
+ * const again = <A, R>(job: Effect.Effect<A, GpuError.GpuError, R>) =>
+ *   Effect.retry(job, { while: ({ isRetryable, reason }) => reason._tag === "HostLost" && isRetryable, times: 2 })
+ * ```
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class HostLost extends Schema.TaggedClass<HostLost>("effect-gpu-pool/GpuError/HostLost")("HostLost", {
+  /** The name of the host in its fleet. */
+  host: Schema.String,
+  /** The epoch of the host that is over. */
+  epoch: number,
+  /** How it was noticed, with the values. */
+  detail: Schema.String,
+  /** Whether a job had been sent to the host, so that some of its work, or all, may have been done. */
+  mayHaveRun: Schema.Boolean
+}) {
+  get message(): string {
+    return `The host "${line(this.host)}" is lost in its epoch ${this.epoch} (${
+      line(this.detail, 1000)
+    }), with all that it had. ` +
+      (this.mayHaveRun
+        ? "The job may have run there: run it again if it is idempotent, else find out what it has done."
+        : "Nothing has run there: try again (isRetryable is true).")
+  }
+}
+
+/**
  * A lease or buffer was used after it was released, or asked for in a scope or pool that is closed.
  *
  * **Example** (Using a lease after its scope)
@@ -617,6 +654,7 @@ const reason = Schema.Union([
   InvalidRequest,
   DeviceUnavailable,
   DeviceLost,
+  HostLost,
   Released,
   ForeignDevice,
   Unsupported,
@@ -668,6 +706,7 @@ export class GpuError extends Schema.TaggedError<GpuError>("effect-gpu-pool/GpuE
 
   /** Whether the same call may succeed later, as after another lease was released. */
   get isRetryable(): boolean {
+    if (this.reason._tag === "HostLost") return !this.reason.mayHaveRun
     return this.reason._tag === "OutOfMemory" && this.reason.isRetryable
   }
 

@@ -135,6 +135,14 @@ const deviceLost = fc.record({ backend: word, detail: word }).map((fields): Case
   next: /build the device layer again/
 }))
 
+const hostLost = fc.record({ host: word, epoch: fc.nat(), detail: word, mayHaveRun: fc.boolean() }).map((
+  fields
+): Case => ({
+  reason: new GpuError.HostLost(fields),
+  values: given(fields.host, fields.epoch, fields.detail),
+  next: fields.mayHaveRun ? /run it again if it is idempotent/ : /try again \(isRetryable is true\)/
+}))
+
 const whys = ["released", "scopeClosed", "poolClosed"] as const
 const ends = {
   released: /Use it inside the scope that acquired it/,
@@ -188,6 +196,7 @@ const cases: Readonly<Record<Tag, fc.Arbitrary<Case>>> = {
   InvalidRequest: invalidRequest,
   DeviceUnavailable: deviceUnavailable,
   DeviceLost: deviceLost,
+  HostLost: hostLost,
   Released: bufferReleased,
   ForeignDevice: fc.oneof(foreignBuffer, secondOpening),
   Unsupported: unsupported,
@@ -269,11 +278,12 @@ describe("GpuError", () => {
     assert.strictEqual(answer(GpuError.invalidRequest("o", "p", "h").reason), "InvalidRequest")
   })
 
-  it("is retryable exactly when memory is lacking that others have or are about to have", () => {
+  it("is retryable exactly when others have the memory that is lacking, or nothing has run on a lost host", () => {
     fc.assert(fc.property(anyCase, ({ reason }) => {
       const { isRetryable } = GpuError.make(reason)
-      const expected = reason._tag === "OutOfMemory" &&
-        reason.activeBytes + reason.pendingBytes + reason.reservedBytes > 0
+      const expected = reason._tag === "HostLost"
+        ? !reason.mayHaveRun
+        : reason._tag === "OutOfMemory" && reason.activeBytes + reason.pendingBytes + reason.reservedBytes > 0
       assert.strictEqual(isRetryable, expected)
     }))
   })
