@@ -1,0 +1,54 @@
+/**
+ * When a cluster acts, by the times of its fleet.
+ *
+ * @internal
+ */
+import type { RunnerAddress } from "effect/cluster/RunnerAddress"
+import * as ShardingConfig from "effect/cluster/ShardingConfig"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import { SqlClient } from "effect/sql/SqlClient"
+import type { Timing } from "../protocol/Timing.ts"
+
+/** Few, because only the broker, Effect's check of health, and durable jobs have an entity. The same in every process. */
+const shards = 8
+
+/** Effect's tables in SQLite have whole seconds, so a lock expires up to a second later than asked for. */
+const sqliteExpiration = (brokerTimeout: number): number => 1000 * Math.max(2, Math.floor(brokerTimeout / 1000) - 1)
+
+/** The database counts whole seconds. */
+const expiration = (brokerTimeout: number): number => 1000 * Math.max(1, Math.floor(brokerTimeout / 1000))
+
+/** Without an address, the process is a client. */
+export const layer = (
+  { brokerTimeout, heartbeat }: Timing,
+  runnerAddress: Option.Option<RunnerAddress>
+): Layer.Layer<ShardingConfig.ShardingConfig, never, SqlClient> =>
+  Layer.effect(
+    ShardingConfig.ShardingConfig,
+    Effect.map(SqlClient, (sql) => {
+      const shardLockExpiration = sql.onDialectOrElse({
+        sqlite: () => sqliteExpiration(brokerTimeout),
+        orElse: () => expiration(brokerTimeout)
+      })
+      return {
+        ...ShardingConfig.defaults,
+        runnerAddress,
+        shardsPerGroup: shards,
+        shardLockExpiration,
+        shardLockRefreshInterval: shardLockExpiration / 3,
+        // A runner that hangs keeps an advisory lock until its session has been idle for so long: longer than its silence.
+        shardLockDisableAdvisory: true,
+        refreshAssignmentsInterval: heartbeat / 2,
+        runnerHealthCheckInterval: heartbeat,
+        entityMessagePollInterval: heartbeat,
+        entityReplyPollInterval: Math.min(heartbeat, 200),
+        entityTerminationTimeout: brokerTimeout,
+        sendRetryInterval: Math.min(heartbeat / 2, 100),
+        // Hosts that start together move the broker once.
+        runnerJoinDebounce: heartbeat,
+        simulateRemoteSerialization: false
+      }
+    })
+  )
