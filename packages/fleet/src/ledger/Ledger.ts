@@ -1,0 +1,433 @@
+/**
+ * What a fleet's broker decides: which hosts are there, on which device a reservation is placed, and who waits.
+ *
+ * It is synchronous, and knows no fibers, no I/O and no clock: each input has the time. What it decides it tells its port within the
+ * input; the port must not call the ledger then.
+ *
+ * @internal
+ */
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type { Join, Place, Report } from "../protocol/BrokerRpcs.ts"
+import type { FleetStatus, Grant, Placement } from "../protocol/FleetModel.ts"
+import type { DeviceAccount } from "./DeviceAccount.ts"
+import { FairQueue, type Preference } from "./FairQueue.ts"
+import { HostRecord, type Placed } from "./HostRecord.ts"
+import type { LedgerPort } from "./LedgerPort.ts"
+import { OrderedList } from "./OrderedList.ts"
+import * as Refusals from "./Refusals.ts"
+import { WaitingRequest } from "./WaitingRequest.ts"
+import { textOf } from "./Where.ts"
+
+/** All times are milliseconds. */
+export interface LedgerOptions {
+  /** After how long a silence a host is lost. */
+  readonly hostTimeout: number
+  /** How long a placed reservation is kept for a client that has not come to the host. */
+  readonly claimTimeout: number
+  /** How long nothing is placed, since hosts that an earlier broker knew may join with their grants. */
+  readonly recovery: number
+  readonly startedAt: number
+  /** How often later requests may bypass one that waits: 16, as in a pool. */
+  readonly maxBypasses?: number | undefined
+  readonly preference?: Preference | undefined
+}
+
+/** How many lost hosts the status lists, and of how many it is remembered which of their epochs are over. */
+const mostLost = 256
+const mostOver = 16_384
+
+/** How many waiting reservations the status lists. */
+const mostListed = 100
+
+export class Ledger {
+  readonly #options: LedgerOptions
+  readonly #port: LedgerPort
+  readonly #queue: FairQueue
+  /** The hosts that are there, from the one that was silent the longest. */
+  readonly #hosts = new Map<string, HostRecord>()
+  readonly #lost = new Map<string, HostRecord>()
+  /** The last epoch of a host that is over. */
+  readonly #over = new Map<string, number>()
+  /** No epoch was greater. */
+  #lastEpoch = 0
+  readonly #waiting = new Map<string, WaitingRequest>()
+  /** Those of them whose time to wait is bounded. */
+  readonly #deadlines = new OrderedList<WaitingRequest>((a, b) =>
+    a.deadline === b.deadline ? a.arrival < b.arrival : a.deadline < b.deadline
+  )
+  /** Where each reservation is. If several hosts report one, the others are known to these hosts' records alone. */
+  readonly #placed = new Map<string, Placed>()
+  /** Until when reservations are kept for their clients, in the order of these times. */
+  readonly #claims = new Map<Placed, number>()
+  #now: number
+  #arrivals = 0
+  readonly #counts = { placed: 0, ended: 0, lost: 0 }
+
+  constructor(options: LedgerOptions, port: LedgerPort) {
+    this.#options = options
+    this.#port = port
+    this.#now = options.startedAt
+    const { maxBypasses = 16, preference = "leastLeft" } = options
+    this.#queue = new FairQueue({ maxBypasses, preference, place: (request, device) => this.#placeOn(request, device) })
+    this.#queue.isPaused = options.recovery > 0
+  }
+
+  /** How many waiting requests were looked at so far: what its decisions cost. */
+  get looked(): number {
+    return this.#queue.looked
+  }
+
+  /** A host offers its devices. Returns its epoch. */
+  join(join: Join, now: number): { readonly epoch: number } | GpuError {
+    this.tick(now)
+    const problem = Refusals.joinProblem(join)
+    if (problem !== undefined) return problem
+    const known = this.#hosts.get(join.host)
+    if (known !== undefined && known.incarnation !== join.incarnation) {
+      return Refusals.nameTaken(known.name, known.address, this.#now - known.heardAt)
+    }
+    if (known !== undefined && known.epoch === join.epoch) this.#joinsAgain(known, join)
+    else {
+      if (known !== undefined) this.#lose(known, `its process has joined again, without this epoch`)
+      this.#joins(join)
+    }
+    return { epoch: this.#hosts.get(join.host)!.epoch }
+  }
+
+  /** A host says that it is there, and what it has granted and ended. Returns whether its epoch goes on. */
+  report({ ended, epoch, granted, host: name, isDraining }: Report, now: number): boolean {
+    this.tick(now)
+    const host = this.#hosts.get(name)
+    if (host?.epoch !== epoch) return false
+    this.#heard(host)
+    const open = new Set<DeviceAccount>()
+    const wasDraining = host.state === "draining"
+    host.state = isDraining ? "draining" : "current"
+    for (const device of host.devices.values()) {
+      if (device.reported() || (wasDraining && !isDraining)) open.add(device)
+    }
+    for (const grant of granted) this.#granted(host, grant)
+    for (const id of ended) {
+      const placed = host.placed.get(id)
+      host.remembersEnd(id)
+      if (placed === undefined) continue
+      this.#end(placed, "ended")
+      open.add(placed.device)
+    }
+    for (const { id } of granted) this.#adopt(host, id)
+    this.#queue.serve(open)
+    return true
+  }
+
+  /** A host ends. What it still has is lost. */
+  leave(name: string, epoch: number, now: number): void {
+    this.tick(now)
+    const host = this.#hosts.get(name)
+    if (host?.epoch !== epoch) return
+    this.#lose(host, "it has left the fleet")
+    this.#lost.delete(name)
+  }
+
+  /** A client asks for a reservation. The port gets the answer, now or later. */
+  place(place: Place, now: number): void {
+    this.tick(now)
+    const problem = Refusals.placeProblem(place)
+    if (problem !== undefined) return this.#port.failed(place.id, problem)
+    const refusing = this.#refusing(place)
+    const placed = this.#placed.get(place.id)
+    if (placed !== undefined && (place.refused === undefined || !isOn(placed, place.refused))) {
+      return this.#port.placed(placementOf(placed))
+    }
+    if (placed !== undefined) this.#undo(placed)
+    if (this.#waiting.has(place.id)) return
+    this.#enter(placed?.request ?? new WaitingRequest(place, this.#arrivals++, this.#now), refusing)
+  }
+
+  /** The client of a reservation is gone. Once the host has granted it, the host says when it ends. */
+  cancel(id: string, now: number): void {
+    this.tick(now)
+    const request = this.#waiting.get(id)
+    if (request !== undefined) this.#drop(request)
+    const placed = this.#placed.get(id)
+    if (placed === undefined || placed.isGranted) return
+    this.#end(placed, "ended")
+    this.#queue.serve([placed.device])
+  }
+
+  /** Does what is due by now. Every other input does it first. */
+  tick(now: number): void {
+    this.#now = Math.max(this.#now, now)
+    for (;;) {
+      const due = this.#next()
+      if (due === undefined || due.at > this.#now) return
+      due.act()
+    }
+  }
+
+  /** When something is due next. */
+  nextTick(): number | undefined {
+    return this.#next()?.at
+  }
+
+  /** The fleet at this time. */
+  status(now: number): FleetStatus {
+    this.tick(now)
+    return {
+      hosts: [...this.#hosts.values(), ...this.#lost.values()].map((host) => host.status(this.#now)),
+      waiters: this.#queue.length,
+      waiting: this.#queue.first(mostListed).map(({ began, bytes, id, label, where }) => ({
+        id,
+        label,
+        bytes,
+        where,
+        waitedMillis: this.#now - began
+      })),
+      ...this.#counts
+    }
+  }
+
+  /** What is due first. What makes room comes before the end of a wait at the same time. */
+  #next(): { readonly at: number; readonly act: () => void } | undefined {
+    const { hostTimeout, recovery, startedAt } = this.#options
+    let next: { readonly at: number; readonly act: () => void } | undefined
+    const consider = (at: number, act: () => void): void => {
+      if (next === undefined || at < next.at) next = { at, act }
+    }
+    for (const [placed, at] of this.#claims) {
+      consider(at, () => this.#expire(placed))
+      break
+    }
+    for (const host of this.#hosts.values()) {
+      consider(host.heardAt + hostTimeout, () => this.#lose(host, `silent for ${hostTimeout} ms`))
+      break
+    }
+    if (this.#queue.isPaused) consider(startedAt + recovery, () => this.#recovered())
+    const first = this.#deadlines.first
+    if (first !== undefined) consider(first.deadline, () => this.#timedOut(first))
+    return next
+  }
+
+  /** A host that is not there joins. It keeps its epoch, with its grants, unless that is known to be over. */
+  #joins(join: Join): void {
+    const over = this.#over.get(join.host)
+    const continues = join.epoch !== undefined && (over === undefined || over < join.epoch)
+    const epoch = continues
+      ? join.epoch
+      : Math.max(this.#lastEpoch + 1, (join.epoch ?? 0) + 1, Math.ceil(this.#now))
+    this.#lastEpoch = Math.max(this.#lastEpoch, epoch)
+    const host = new HostRecord(join, epoch, this.#now)
+    host.offers(join)
+    this.#lost.delete(host.name)
+    this.#hosts.set(host.name, host)
+    this.#devicesChanged(() => {
+      if (continues) { for (const grant of join.grants) this.#granted(host, grant) }
+    })
+    if (continues) { for (const { id } of join.grants) this.#adopt(host, id) }
+  }
+
+  /** A host joins in the epoch that it is in. Of what it did not name, only what its client has not come for goes on. */
+  #joinsAgain(host: HostRecord, join: Join): void {
+    this.#heard(host)
+    host.state = "current"
+    const before = Array.from(host.placed.values())
+    const named = new Set(join.grants.map(({ id }) => id))
+    const refill = (): void => {
+      for (const placed of before) {
+        const device = host.devices.get(placed.device.offered.name)
+        if (named.has(placed.id) || placed.isGranted || device === undefined) this.#end(placed, "ended")
+        else if (device !== placed.device) this.#move(placed, device)
+      }
+      for (const grant of join.grants) this.#granted(host, grant)
+    }
+    if (host.offers(join)) this.#devicesChanged(refill)
+    else {
+      for (const device of host.devices.values()) device.reported()
+      refill()
+      this.#queue.serve(host.devices.values())
+    }
+    for (const { id } of join.grants) this.#adopt(host, id)
+  }
+
+  #heard(host: HostRecord): void {
+    host.heardAt = this.#now
+    this.#hosts.delete(host.name)
+    this.#hosts.set(host.name, host)
+  }
+
+  /** A host reports a grant, which counts even if there is no room for it. */
+  #granted(host: HostRecord, { bytes, device: name, id }: Grant): void {
+    const device = host.devices.get(name)
+    if (device === undefined || !Refusals.isGrant({ bytes, device: name, id })) return
+    const known = host.placed.get(id)
+    if (known !== undefined && known.device === device && known.bytes === bytes) {
+      known.isGranted = true
+      this.#claims.delete(known)
+      return
+    }
+    // A report that comes twice, or late, does not bring back what has ended.
+    if (known === undefined && host.hasEnded(id)) return
+    if (known !== undefined) this.#end(known, "ended")
+    const request = known?.request ?? this.#waiting.get(id)
+    this.#put({ id, bytes, host, device, request, isGranted: true })
+  }
+
+  /** A waiting reservation turns out to be granted, by an earlier broker: its client gets the same answer. */
+  #adopt(host: HostRecord, id: string): void {
+    const request = this.#waiting.get(id)
+    const placed = host.placed.get(id)
+    if (request === undefined || placed === undefined || this.#placed.get(id) !== placed) return
+    this.#drop(request)
+    this.#port.placed(placementOf(placed))
+  }
+
+  #put(placed: Placed): void {
+    placed.host.put(placed)
+    this.#counts.placed++
+    if (!this.#placed.has(placed.id)) this.#placed.set(placed.id, placed)
+  }
+
+  #move(placed: Placed, device: DeviceAccount): void {
+    const claim = this.#claims.get(placed)
+    this.#end(placed, "ended")
+    const moved = { ...placed, device }
+    this.#put(moved)
+    if (claim !== undefined) this.#claims.set(moved, claim)
+  }
+
+  /** A reservation ends. The caller then serves the queue. */
+  #end(placed: Placed, how: "ended" | "lost"): void {
+    placed.host.take(placed)
+    this.#claims.delete(placed)
+    if (this.#placed.get(placed.id) === placed) this.#placed.delete(placed.id)
+    this.#counts[how]++
+  }
+
+  #expire(placed: Placed): void {
+    this.#end(placed, "ended")
+    this.#queue.serve([placed.device])
+  }
+
+  /** Undoes a placement that the host has refused. If the host has granted it before, it has the bytes until it says otherwise. */
+  #undo(placed: Placed): void {
+    if (placed.isGranted) this.#placed.delete(placed.id)
+    else this.#end(placed, "ended")
+  }
+
+  /** Notes what a host has free that has refused a reservation. */
+  #refusing({ bytes, refused }: Place): DeviceAccount | undefined {
+    if (refused === undefined) return undefined
+    const host = this.#hosts.get(refused.host)
+    const device = host?.epoch === refused.epoch ? host.devices.get(refused.device) : undefined
+    // Whatever the reason, it does not have these bytes: the same request would be refused again.
+    device?.refused(Math.min(refused.freeBytes, bytes - 1))
+    return device
+  }
+
+  #lose(host: HostRecord, detail: string): void {
+    host.state = "lost"
+    this.#hosts.delete(host.name)
+    remember(this.#lost, host.name, host, mostLost)
+    remember(this.#over, host.name, host.epoch, mostOver)
+    for (const placed of Array.from(host.placed.values())) this.#end(placed, "lost")
+    this.#port.lost(host.name, host.epoch, detail)
+    this.#devicesChanged()
+  }
+
+  /** Groups the waiting requests anew, fails those that can never fit any more, and serves the others. */
+  #devicesChanged(before: () => void = () => {}): void {
+    const devices = Array.from(this.#hosts.values(), (host) => Array.from(host.devices.values())).flat()
+    this.#queue.setDevices(devices)
+    before()
+    if (this.#queue.isPaused) return
+    this.#failImpossible()
+    this.#queue.serve(devices)
+  }
+
+  #failImpossible(): void {
+    for (const request of Array.from(this.#waiting.values())) {
+      const [largest] = this.#queue.named(request)
+      if (largest !== undefined && largest.limit < request.bytes) this.#fail(request, undefined)
+    }
+  }
+
+  #recovered(): void {
+    this.#queue.isPaused = false
+    this.#devicesChanged()
+    for (const request of Array.from(this.#waiting.values())) {
+      if (request.onExhausted === "fail" && this.#queue.has(request)) this.#fail(request, undefined)
+    }
+  }
+
+  #timedOut(request: WaitingRequest): void {
+    this.#fail(request, this.#now - request.began)
+  }
+
+  #enter(request: WaitingRequest, refusing: DeviceAccount | undefined): void {
+    this.#waiting.set(request.id, request)
+    if (request.deadline < Infinity) this.#deadlines.add(request)
+    const isServed = refusing === undefined ? this.#queue.add(request) : this.#queue.addAgain(request, refusing)
+    if (isServed || this.#queue.isPaused) return
+    const [largest] = this.#queue.named(request)
+    const isTooLarge = largest !== undefined && largest.limit < request.bytes
+    if (isTooLarge || request.onExhausted === "fail") this.#fail(request, undefined)
+  }
+
+  /** A waiting request gets a device. */
+  #placeOn(request: WaitingRequest, device: DeviceAccount): void {
+    this.#forget(request)
+    const host = this.#hosts.get(device.host.name)!
+    const placed: Placed = { id: request.id, bytes: request.bytes, host, device, request, isGranted: false }
+    this.#put(placed)
+    this.#claims.set(placed, this.#now + this.#options.claimTimeout)
+    this.#port.placed(placementOf(placed))
+  }
+
+  /** A waiting request leaves without being served. */
+  #drop(request: WaitingRequest): void {
+    this.#forget(request)
+    this.#queue.remove(request)
+  }
+
+  #forget(request: WaitingRequest): void {
+    this.#waiting.delete(request.id)
+    if (request.deadline < Infinity) this.#deadlines.remove(request)
+  }
+
+  /** A waiting request gets nothing. */
+  #fail(request: WaitingRequest, waitedMillis: number | undefined): void {
+    const named = this.#queue.named(request)
+    const large = named.filter(({ limit }) => limit >= request.bytes)
+    const error = named.length === 0
+      ? Refusals.noDevice(request, this.#queue.named(anywhere), waitedMillis)
+      : large.length === 0
+      ? Refusals.neverFits(request, named[0]!)
+      : Refusals.noRoom(request, large, waitedMillis)
+    this.#drop(request)
+    this.#port.failed(request.id, error)
+  }
+}
+
+const anywhere = { named: textOf({}), where: {} }
+
+const isOn = ({ device, host }: Placed, refused: NonNullable<Place["refused"]>): boolean =>
+  host.name === refused.host && host.epoch === refused.epoch && device.offered.name === refused.device
+
+const placementOf = ({ bytes, device, host, id }: Placed): Placement => ({
+  id,
+  host: host.name,
+  epoch: host.epoch,
+  address: host.address,
+  device: device.offered.name,
+  bytes
+})
+
+/** Sets an entry as the newest, and forgets the oldest of too many. */
+const remember = <A>(map: Map<string, A>, key: string, value: A, most: number): void => {
+  map.delete(key)
+  map.set(key, value)
+  if (map.size <= most) return
+  for (const oldest of map.keys()) {
+    map.delete(oldest)
+    return
+  }
+}
