@@ -89,14 +89,20 @@ export class ViewerPage {
   }
 }
 
+/** The newest data at a path; undefined where the program does not answer. */
+type LiveData = (path: string) => Uint8Array | undefined
+
 /** The address of a server with a page, and with data that change. */
-const serveLive = (html: string, data: () => Uint8Array | undefined): Effect.Effect<string, never, Scope.Scope> =>
+const serveLive = (html: string, data: LiveData): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(async () => {
-      const server = createServer(({ url }, response) => {
-        const bytes = data()
-        if (url === "/") response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(html)
-        else if (bytes === undefined) response.writeHead(503).end()
+      const server = createServer(({ url = "" }, response) => {
+        if (url === "/") {
+          response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(html)
+          return
+        }
+        const bytes = data(url)
+        if (bytes === undefined) response.writeHead(503).end()
         else response.writeHead(200, { "content-type": "application/gzip" }).end(bytes)
       })
       await once(server.listen(0, "127.0.0.1"), "listening")
@@ -116,7 +122,7 @@ export class ViewerPages extends Context.Service<ViewerPages, {
   /** A page from a server, which answers with the newest data of these. */
   readonly openLive: (
     html: string,
-    data: () => Uint8Array | undefined
+    data: LiveData
   ) => Effect.Effect<ViewerPage, never, Scope.Scope>
   /** `pixels` is the device pixel ratio. */
   readonly open: (html: string, pixels?: number) => Effect.Effect<ViewerPage, never, Scope.Scope>

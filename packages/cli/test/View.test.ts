@@ -1,7 +1,7 @@
 /** Pages of recordings: a file, or a server that makes a new page for each request. */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -20,6 +20,15 @@ const file = (name: string, content: string): string => {
   const path = join(home, name)
   writeFileSync(path, content)
   return path
+}
+
+/** Whether the page of these recordings is one of hosts, and how many recordings it has. */
+const pageOf = async (...names: ReadonlyArray<string>) => {
+  const output = join(home, `${names.join("-")}.html`)
+  const { code, stderr } = await run(["view", ...names.map((name) => join(home, name)), "-o", output])
+  strictEqual(code, 0, stderr)
+  const page = readFileSync(output, "utf8")
+  return [page.includes(`<main id="app" data-fleet></main>`), page.split("data-recording>").length - 1]
 }
 
 describe("effect-gpu-pool view", () => {
@@ -42,6 +51,27 @@ describe("effect-gpu-pool view", () => {
     const alone = await run(["view", one, "-o", join(home, "alone.html")])
     strictEqual(alone.code, 0)
     assert.isAbove(page.length, readFileSync(join(home, "alone.html"), "utf8").length)
+  })
+
+  it.concurrent("writes a lane for each host: of two that are different hosts, and of more in any case", async () => {
+    for (const host of ["a", "b"]) file(`${host}.jsonl`, long.replace(`"reason":`, `"host":"${host}","reason":`))
+    for (const name of ["third.jsonl", "fourth.jsonl"]) file(name, short)
+    deepStrictEqual(await pageOf("a.jsonl", "b.jsonl"), [true, 2])
+    deepStrictEqual(await pageOf("a.jsonl", "a.jsonl"), [false, 2])
+    deepStrictEqual(await pageOf("a.jsonl", "third.jsonl"), [false, 2])
+    deepStrictEqual(await pageOf("third.jsonl", "a.jsonl", "fourth.jsonl", "b.jsonl"), [true, 4])
+  })
+
+  it.concurrent("names the page of a fleet, and writes over no recording of it", async () => {
+    const folder = join(home, "hosts")
+    mkdirSync(folder)
+    const inputs = ["fleet.html", "two", "three"].map((name) => file(join("hosts", name), short))
+    const refused = await run(["view", ...inputs, "-o", inputs[2]!, "--overwrite"])
+    deepStrictEqual([refused.code, refused.stdout], [1, ""])
+    assert.include(refused.stderr, "three is the recording itself.")
+    const { code, stdout } = await run(["view", ...inputs])
+    deepStrictEqual([code, stdout.trim()], [0, join(home, "fleet.html")])
+    assert.include(readFileSync(join(home, "fleet.html"), "utf8"), "<title>A fleet</title>")
   })
 
   it.concurrent("writes its own pages anew, and never over another file unasked", async () => {
@@ -138,6 +168,24 @@ describe("effect-gpu-pool view --serve", () => {
     assert.include(await broken.text(), "live.jsonl: ")
     strictEqual((await fetch(new URL("/other", address))).status, 404)
     going.child.kill("SIGINT")
+    strictEqual(await going.ended, 130)
+  })
+
+  it.concurrent("sends the page of a fleet what each host has", async () => {
+    const [one, other] = [file("host-1.jsonl", short), file("host-2.jsonl", long)]
+    const going = start(["view", one, other, one, "--serve", "--refresh", "2"])
+    const address = await addressOf(going)
+    assert.include(
+      await (await fetch(address)).text(),
+      `<main id="app" data-fleet data-live="data" data-refresh="2000"></main>`
+    )
+    const eventsOf = async (path: string) =>
+      unpack(await decompressed(new Uint8Array(await (await fetch(new URL(path, address))).arrayBuffer()))).times.length
+    const [first, second, third] = await Promise.all(["data/0", "data/1", "data/2"].map(eventsOf))
+    deepStrictEqual([first, first], [third, await eventsOf("data")])
+    assert.isAbove(second!, first!)
+    strictEqual((await fetch(new URL("data/3", address))).status, 404)
+    going.child.kill("SIGTERM")
     strictEqual(await going.ended, 130)
   })
 

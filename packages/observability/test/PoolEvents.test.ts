@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -123,6 +124,16 @@ describe("a pool publishes", () => {
       Effect.scoped,
       Effect.provide(gpu({ maxBytes: 256, sizePolicy: { ...SizePolicy.exact, borrow: 1 } }))
     ))
+
+  it.effect("with the host, where the listener has that metric attribute", () =>
+    Effect.gen(function*() {
+      const plain = yield* received
+      const named = yield* Effect.provideService(received, Metric.CurrentMetricAttributes, { host: "a", rack: "7" })
+      yield* lease(64)
+      deepStrictEqual(named, plain.map((event) => ({ ...event, host: "a" })))
+      strictEqual(plain.length, 3)
+      assert.isTrue(plain.every((event) => !("host" in event)))
+    }).pipe(Effect.scoped, Effect.provide(gpu())))
 
   it.effect("of limits, reservations, budgets, and requests that run out", () =>
     Effect.gen(function*() {

@@ -14,6 +14,7 @@ import * as Fiber from "effect/Fiber"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -129,6 +130,15 @@ const factsOf = (recording: Recording.Recording): unknown =>
 const inTest = <A, E>(program: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(program, TestClock.layer()))
 
+/** The host of a recording that was written and read, of a recorder with these options and metric attributes. */
+const hostOf = (options: Recording.RecorderOptions, attributes: Record<string, string>) =>
+  Recording.snapshot.pipe(
+    Effect.provide(Recording.layer(options), { local: true }),
+    Effect.provideService(Metric.CurrentMetricAttributes, attributes),
+    Effect.flatMap((recording) => Effect.flatMap(textOf(recording), Recording.fromLines)),
+    Effect.map(({ host }) => host)
+  )
+
 describe("a recorder", () => {
   it("has the events that a listener receives, the newest of them, and the blocks before the first", () =>
     fc.assert(
@@ -164,6 +174,15 @@ describe("a recorder", () => {
       ),
       { numRuns: runs(200) }
     ))
+
+  it.effect("has the name of its host, given to it or as the metric attribute, and keeps it in files", () =>
+    Effect.gen(function*() {
+      strictEqual(yield* hostOf({}, {}), undefined)
+      strictEqual(yield* hostOf({}, { host: "a" }), "a")
+      strictEqual(yield* hostOf({ host: "b" }, { host: "a" }), "b")
+      const { reason } = yield* Effect.flip(hostOf({ host: "" }, {}))
+      strictEqual(reason._tag, "InvalidRequest")
+    }))
 
   it("has the budget, the family and the size of each of its events among its facts", () =>
     fc.assert(
@@ -541,6 +560,14 @@ describe("facts", () => {
       const error = yield* Effect.flip(Recording.fromLines(Stream.make(text)))
       strictEqual(error.reason._tag, "InvalidRequest")
       assert.include(error.message, "line 1: it is no header of version 1")
+    })))
+
+  it("of a file from before hosts had names are read without one", () =>
+    inTest(Effect.gen(function*() {
+      const text = yield* textOf(Recording.make({ ...right, host: "a" }, []))
+      const old = text.replace(`"host":"a",`, "")
+      assert.notStrictEqual(old, text)
+      deepStrictEqual(factsOf(yield* Recording.fromLines(old)), factsOf(Recording.make(right, [])))
     })))
 
   it("have the memory of each event", () =>

@@ -19,6 +19,8 @@ export interface Happened {
   readonly memoryNumber: number
   /** The device, as errors name it. */
   readonly device: string
+  /** The host, where the listener has the metric attribute `host`. */
+  readonly host?: string | undefined
 }
 
 /**

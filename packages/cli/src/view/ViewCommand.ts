@@ -1,9 +1,12 @@
 /**
- * `effect-gpu-pool view`: a recording as a web page, in one file or from a server that makes it anew for each request.
+ * `effect-gpu-pool view`: a recording as a web page, or two runs over each other, or those of several hosts beside each other; in one file or
+ * from a server that makes it anew for each request.
  *
  * @internal
  */
+import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
+import type * as Arr from "effect/Array"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
@@ -20,7 +23,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { failing, forUser } from "../Ending.ts"
+import { failing } from "../Ending.ts"
 import { serve } from "../LocalServer.ts"
 import * as OutputFile from "../OutputFile.ts"
 import { line } from "../Printable.ts"
@@ -28,9 +31,11 @@ import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.
 
 const parameters = {
   recording: Argument.String("recording").pipe(Argument.withDescription(`What to look at: ${inputs}`)),
-  other: Argument.String("other").pipe(
-    Argument.optional,
-    Argument.withDescription("Another recording, drawn over the first one")
+  others: Argument.String("other").pipe(
+    Argument.atLeast(0),
+    Argument.withDescription(
+      "Another recording, drawn over the first one; or those of the other hosts of a fleet, each in a lane of its own"
+    )
   ),
   ...OutputFile.outputFlags,
   title: Flag.String("title").pipe(Flag.optional, Flag.withDescription("The heading of the page")),
@@ -54,25 +59,60 @@ const parameters = {
 
 interface Looked {
   readonly recording: string
-  readonly other: Option.Option<string>
+  readonly others: ReadonlyArray<string>
   readonly title: Option.Option<string>
 }
+
+const inputsOf = ({ others, recording }: Looked): ReadonlyArray<string> => [recording, ...others]
 
 const nameOf = (input: string): Effect.Effect<string, never, Path.Path> =>
   input === "-"
     ? Effect.succeed("standard input")
     : Effect.map(Path.Path, ({ basename }) => basename(input) || input)
 
-const page = Effect.fn("view.page")(function*(
-  { other, recording, title }: Looked,
-  live: Pick<Viewer.HtmlOptions, "live" | "refresh">
+/** Which of a page's recordings the page polls: one, or each of several hosts. */
+type Live = (areHosts: boolean) => Pick<Viewer.HtmlOptions, "live" | "refresh">
+
+const neverLive: Live = () => ({})
+
+/** Two recordings are two runs over each other, unless they are of different hosts; more are always of hosts. */
+const areHosts = ([first, second, third]: ReadonlyArray<Recording>): boolean =>
+  third !== undefined ||
+  (first?.host !== undefined && second?.host !== undefined && first.host !== second.host)
+
+interface Page {
+  readonly html: string
+  readonly areHosts: boolean
+}
+
+const fleetPage = Effect.fnUntraced(function*(
+  [first, ...others]: Arr.NonEmptyReadonlyArray<Recording>,
+  looked: Looked,
+  live: Live
 ) {
-  const first = yield* read(recording)
-  const options: Viewer.HtmlOptions = { title: Option.getOrUndefined(title) ?? (yield* nameOf(recording)), ...live }
-  const compared = Option.isNone(other)
-    ? options
-    : { ...options, compareWith: yield* read(other.value), compareTitle: yield* nameOf(other.value) }
-  return yield* Effect.mapError(Viewer.html(first, compared), forUser)
+  const named = Effect.fnUntraced(function*(recording: Recording, input: string) {
+    return { ...recording, host: recording.host ?? (yield* nameOf(input)) }
+  })
+  const hosts: Arr.NonEmptyReadonlyArray<Recording> = [
+    yield* named(first, looked.recording),
+    ...yield* Effect.forEach(others, (recording, at) => named(recording, looked.others[at]!))
+  ]
+  return yield* Viewer.fleetHtml(hosts, { title: Option.getOrUndefined(looked.title), ...live(true) })
+})
+
+const page = Effect.fn("view.page")(function*(looked: Looked, live: Live) {
+  const { others, recording: input, title } = looked
+  const all = [yield* read(input), ...yield* Effect.forEach(others, read)] as const
+  if (areHosts(all)) return { html: yield* fleetPage(all, looked, live), areHosts: true } satisfies Page
+  const [first, compareWith] = all
+  const compareTitle = others[0] === undefined ? undefined : yield* nameOf(others[0])
+  const html = yield* Viewer.html(first, {
+    title: Option.getOrUndefined(title) ?? (yield* nameOf(input)),
+    compareWith,
+    compareTitle,
+    ...live(false)
+  })
+  return { html, areHosts: false } satisfies Page
 })
 
 const cannot = (what: string, nextStep: string) => (cause: unknown): CliError.UserError =>
@@ -82,11 +122,10 @@ const cannot = (what: string, nextStep: string) => (cause: unknown): CliError.Us
 const isPage = (head: string): boolean => head.includes(`<meta name="generator" content="effect-gpu-pool">`)
 
 const toFile = Effect.fn("view.toFile")(function*(looked: Looked, options: OutputOptions) {
-  const name = yield* OutputFile.nameOf(looked.recording)
-  const inputs = [looked.recording, ...Option.toArray(looked.other)]
-  const file = { ...options, name, ending: ".html", inputs, isOwn: isPage }
   // Made before the file is opened: a page of before stays where this one fails.
-  const html = yield* page(looked, {})
+  const { areHosts, html } = yield* page(looked, neverLive)
+  const name = areHosts ? "fleet" : yield* OutputFile.nameOf(looked.recording)
+  const file = { ...options, name, ending: ".html", inputs: inputsOf(looked), isOwn: isPage }
   yield* OutputFile.write(file, Stream.make(html))
 })
 
@@ -101,30 +140,31 @@ const answer = <R>(contentType: string, making: Effect.Effect<string | Uint8Arra
       )
   })
 
-/** Whether the page polls: for a running program, and for a file with `--refresh`. */
-const liveOf = (recording: string, refresh: Option.Option<number>): Pick<Viewer.HtmlOptions, "live" | "refresh"> =>
-  Option.isSome(refresh) || isAddress(recording)
+/** Whether the page polls: for running programs, and for files with `--refresh`. */
+const liveOf = (looked: Looked, refresh: Option.Option<number>): Live => (areHosts) => {
+  const polled = areHosts ? inputsOf(looked) : [looked.recording]
+  return Option.isSome(refresh) || polled.some(isAddress)
     ? { live: "data", refresh: Option.getOrUndefined(Option.map(refresh, Duration.seconds)) }
     : {}
+}
+
+const newest = (input: string) => Effect.flatMap(read(input), Viewer.data)
 
 const toBrowsers = Effect.fn("view.toBrowsers")(
   function*(looked: Looked, port: number, refresh: Option.Option<number>) {
-    if ([looked.recording, ...Option.toArray(looked.other)].includes("-")) {
+    const inputs = inputsOf(looked)
+    if (inputs.includes("-")) {
       return yield* failing("Standard input can be read once, and --serve reads again. Give it a file or an address.")
     }
-    // One page at a time, since each needs a whole recording in memory.
+    // One page at a time, since each needs whole recordings in memory.
     const { withPermit } = yield* Semaphore.make(1)
-    const newest = Effect.flatMap(
-      read(looked.recording),
-      (recording) => Effect.mapError(Viewer.data(recording), forUser)
-    )
+    const data = (path: HttpRouter.PathInput, input: string) =>
+      HttpRouter.add("GET", path, withPermit(answer("application/octet-stream", newest(input))))
+    const html = Effect.map(page(looked, liveOf(looked, refresh)), ({ html }) => html)
     const app = yield* HttpRouter.toHttpEffect(Layer.mergeAll(
-      HttpRouter.add(
-        "GET",
-        "/",
-        withPermit(answer("text/html; charset=utf-8", page(looked, liveOf(looked.recording, refresh))))
-      ),
-      HttpRouter.add("GET", "/data", withPermit(answer("application/octet-stream", newest)))
+      HttpRouter.add("GET", "/", withPermit(answer("text/html; charset=utf-8", html))),
+      data("/data", looked.recording),
+      ...inputs.map((input, host) => data(`/data/${host}`, input))
     ))
     const address = yield* Effect.mapError(
       serve(app, { host: "localhost", port }),
@@ -176,6 +216,10 @@ export const viewCommand = Command.make(
     {
       command: "effect-gpu-pool view before.jsonl after.jsonl --output both.html",
       description: "Two runs over each other"
+    },
+    {
+      command: "effect-gpu-pool view a.jsonl b.jsonl c.jsonl",
+      description: "Three hosts of a fleet, each in a lane, as fleet.html"
     },
     {
       command: "effect-gpu-pool view http://localhost:3000/recording --serve",

@@ -9,6 +9,7 @@ import type { PoolEvent } from "effect-gpu-pool/PoolEvent"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import { PoolPublisher } from "./PoolPublisher.ts"
@@ -19,7 +20,8 @@ import { Subscribers } from "./Subscribers.ts"
  * own: it listens from its first step on. `f` must be quick, and must not ask the pool for anything. When `f` throws, this ends with
  * that defect, and the pool is not affected.
  *
- * The times of events are those of the listener's clock.
+ * The times of events are those of the listener's clock. A listener with the metric attribute `host`, which
+ * `Metric.CurrentMetricAttributes` gives, gets events that have that `host`.
  *
  * **Example** (Counting misses)
  *
@@ -50,10 +52,11 @@ export const listen = (f: (event: PoolEvent) => void): Effect.Effect<never> =>
     const clock = fiber.getRef(Clock.Clock)
     const now = () => clock.currentTimeMillisUnsafe()
     const subscribers = Subscribers.of(fiber.getRef(CurrentHub))
+    const host = fiber.getRef(Metric.CurrentMetricAttributes)["host"]
     return Effect.callback<never>((resume) => {
       const publish = (event: PoolEvent): void => {
         try {
-          f(event)
+          f(host === undefined ? event : { ...event, host })
         } catch (defect) {
           stop()
           resume(Effect.die(defect))

@@ -9,6 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { checked } from "../Checked.ts"
@@ -33,7 +34,12 @@ export const RecorderOptions = Schema.Struct({
    * How many of the newest events it keeps at least, from 1 to 100,000,000; default 100,000. A hit or the end of its lease takes 4 bytes
    * where an earlier one said the same of the block, and any other event some 40 to 60, without its texts: the default is 0.5 to 10 MB.
    */
-  capacity: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 })))
+  capacity: Schema.optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))),
+  /**
+   * The name of the host, which recordings keep, and by which `Viewer.fleetHtml` names its lane. Default: the metric attribute `host`
+   * where `Metric.CurrentMetricAttributes` has it, or none.
+   */
+  host: Schema.optional(Schema.NonEmptyString)
 })
 
 /**
@@ -76,11 +82,12 @@ const nowOf = (clock: Clock.Clock): () => number => {
 
 /** @internal */
 export const record = (
-  { capacity = 100_000 }: RecorderOptions
+  { capacity = 100_000, host: named }: RecorderOptions
 ): Effect.Effect<Recorder["Service"], never, Scope.Scope> =>
   Effect.withFiber((fiber) => {
     const clock = fiber.getRef(Clock.Clock)
     const hub = fiber.getRef(CurrentHub)
+    const host = named ?? fiber.getRef(Metric.CurrentMetricAttributes)["host"]
     const now = nowOf(clock)
     const ring = new Ring(capacity)
     const listeners = new Set<() => void>()
@@ -97,6 +104,7 @@ export const record = (
       const memories = Array.from(hub.memories)
       return {
         source: "effect-gpu-pool",
+        host,
         reason,
         takenAt: now(),
         dropped,
@@ -119,7 +127,7 @@ export const record = (
 
 /**
  * Records what happens to the memory of all pools until the layer closes: those of the program, or of `PoolEvents.layer` where
- * that is provided. Fails with InvalidRequest for an invalid capacity.
+ * that is provided. Fails with InvalidRequest for an invalid capacity or an empty name of a host.
  *
  * **Example** (What a program did with its memory)
  *

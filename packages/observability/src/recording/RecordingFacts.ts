@@ -164,6 +164,8 @@ export interface RecordingFacts extends Schema.Schema.Type<typeof RecordingFacts
 export const RecordingFacts = Schema.Struct({
   /** What made it: this package, or the program whose file was imported. */
   source: Schema.String,
+  /** The host of the program, by which a page of several hosts names its lane. */
+  host: maybeText,
   /** Why it was taken. */
   reason: Schema.Literals(["asked", "outOfMemory", "signal", "imported", "planned"]),
   /** When it was taken, in milliseconds since 1970. */

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
@@ -13,18 +14,12 @@ import { readTimeline } from "./ReadTimeline.ts"
 import type { Timeline } from "./Timeline.ts"
 
 /**
- * Options of {@link html}.
+ * How a page follows running programs.
  *
  * @category models
  * @since 0.1.0
  */
-export interface HtmlOptions {
-  /** The heading of the page. Default: what made the recording. */
-  readonly title?: string | undefined
-  /** Another run, drawn over the first one: both begin at their first event. */
-  readonly compareWith?: Recording | undefined
-  /** The heading of the other run. */
-  readonly compareTitle?: string | undefined
+export interface LiveOptions {
   /**
    * The address at which the page fetches the recording again, to show a running program: an address of the server that serves the
    * page, which answers with {@link data}. Such a page does not work from a file.
@@ -34,8 +29,23 @@ export interface HtmlOptions {
   readonly refresh?: Duration.Input | undefined
 }
 
+/**
+ * Options of {@link html}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface HtmlOptions extends LiveOptions {
+  /** The heading of the page. Default: what made the recording. */
+  readonly title?: string | undefined
+  /** Another run, drawn over the first one: both begin at their first event. */
+  readonly compareWith?: Recording | undefined
+  /** The heading of the other run. */
+  readonly compareTitle?: string | undefined
+}
+
 /** Milliseconds between an answer and the next request, as a timer can wait. */
-const refreshOf = ({ refresh = "1 second" }: HtmlOptions): number =>
+const refreshOf = ({ refresh = "1 second" }: LiveOptions): number =>
   Math.min(2 ** 31 - 1, Math.max(1, Duration.toMillis(Duration.fromInputUnsafe(refresh))))
 
 const titleOf = ({ reason, source }: Recording): string =>
@@ -60,36 +70,46 @@ interface Live {
   readonly refresh: number
 }
 
-const attributesOf = ({ address, refresh }: Live): string =>
-  ` data-live="${escaped(address)}" data-refresh="${refresh}"`
+const liveOf = (options: LiveOptions): Live | undefined =>
+  options.live === undefined ? undefined : { address: options.live, refresh: refreshOf(options) }
+
+const attributesOf = ({ live, shows }: Page): string =>
+  (shows === "hosts" ? " data-fleet" : "") +
+  (live === undefined ? "" : ` data-live="${escaped(live.address)}" data-refresh="${live.refresh}"`)
+
+/** What a page shows: runs over each other, or hosts beside each other. */
+interface Page {
+  readonly title: string
+  readonly shows: "runs" | "hosts"
+  /** Their data, as base64, which has no character that ends an element. */
+  readonly recordings: ReadonlyArray<string>
+  readonly live: Live | undefined
+}
 
 /** Allows the script and the styles of this file alone, whatever a recording contains, and nothing from elsewhere. */
 const policyOf = (live: Live | undefined): string =>
   `default-src 'none'; script-src '${scriptHash}'; style-src '${styleHash}'; img-src data:; ` +
   `base-uri 'none'; form-action 'none'${live === undefined ? "" : "; connect-src 'self'"}`
 
-/**
- * Recordings are embedded as base64, which has no character that ends an element. With an address for `live` the page asks there for
- * newer data.
- */
-const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live | undefined): string =>
+/** With an address for `live` the page asks there for newer data. */
+const documentOf = (page: Page): string =>
   [
     `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policyOf(live)}">
+<meta http-equiv="Content-Security-Policy" content="${policyOf(page.live)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="generator" content="effect-gpu-pool">
-<title>${escaped(title)}</title>
+<title>${escaped(page.title)}</title>
 <link rel="icon" href="data:,">
 <style>${style}</style>
 </head>
 <body>
 <noscript>This page draws a recording of memory, for which it needs JavaScript.</noscript>
-<main id="app"${live === undefined ? "" : attributesOf(live)}></main>
+<main id="app"${attributesOf(page)}></main>
 `,
-    ...recordings.map((text) => `<script type="application/gzip" data-recording>${text}</script>\n`),
+    ...page.recordings.map((text) => `<script type="application/gzip" data-recording>${text}</script>\n`),
     `<script>${script}</script>\n</body>\n</html>\n`
   ].join("")
 
@@ -100,7 +120,7 @@ const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live
  * who has how many bytes at its cursor, and what was made since another moment; and the call stack and the life of the lease that one
  * chooses.
  *
- * The text has about 115 kB, and 5 to 10 bytes more for each event.
+ * The text has about 120 kB, and 5 to 10 bytes more for each event.
  *
  * **Example** (A page of what a program does)
  *
@@ -130,9 +150,74 @@ const documentOf = (title: string, recordings: ReadonlyArray<string>, live: Live
  */
 export const html = (recording: Recording, options: HtmlOptions = {}): Effect.Effect<string> =>
   Effect.promise(async () => {
-    const live = options.live === undefined ? undefined : { address: options.live, refresh: refreshOf(options) }
     const title = options.title ?? titleOf(recording)
-    return documentOf(title, await Promise.all(timelinesOf(recording, title, options).map(embedded)), live)
+    const recordings = await Promise.all(timelinesOf(recording, title, options).map(embedded))
+    return documentOf({ title, shows: "runs", recordings, live: liveOf(options) })
+  })
+
+/**
+ * Options of {@link fleetHtml}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FleetHtmlOptions extends LiveOptions {
+  /** The heading of the page. Default: "A fleet". */
+  readonly title?: string | undefined
+}
+
+/** The names of the lanes: a number distinguishes those that are alike, such as a host that was started twice. */
+const lanesOf = (recordings: ReadonlyArray<Recording>): ReadonlyArray<string> => {
+  const names = recordings.map((recording) => recording.host ?? titleOf(recording))
+  return names.map((name, at) => {
+    const number = names.slice(0, at).filter((other) => other === name).length + 1
+    return number === 1 ? name : `${name} ${number}`
+  })
+}
+
+/**
+ * A page about the recordings of several hosts, as {@link html} makes one of a single program. Each host has a lane with its memory over
+ * time; a click on a lane shows its host as the page of `html` does, and marks the moment in all lanes, with the bytes that each host has
+ * then. The keys `[` and `]` go from host to host. A lane has the name that the recorder of its host was given; see
+ * `RecorderOptions.host`.
+ *
+ * All hosts are on one axis of time, which begins at the first event of all: events are where the clock of their own host had them, in
+ * milliseconds since 1970. Nothing corrects clocks that differ, so an order of events of two hosts is only as certain as their clocks are
+ * alike; on one machine they are the same. A lane is empty before the first event of its recording, and after it was taken.
+ *
+ * With `live`, the page asks for newer data of the host at index `n` at that address, with `/n` added.
+ *
+ * **Example** (A page of two hosts)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Recording, Viewer } from "@effect-gpu-pool/observability"
+ *
+ * const recorded = (host: string) =>
+ *   Recording.snapshot.pipe(Effect.provide(Recording.layer({ host })))
+ *
+ * Effect.gen(function*() {
+ *   const page = yield* Viewer.fleetHtml([yield* recorded("a"), yield* recorded("b")], { title: "Two hosts" })
+ *   return page.includes("<title>Two hosts</title>")
+ * }) // => true
+ * ```
+ *
+ * @category converters
+ * @since 0.1.0
+ */
+export const fleetHtml = (
+  recordings: Arr.NonEmptyReadonlyArray<Recording>,
+  options: FleetHtmlOptions = {}
+): Effect.Effect<string> =>
+  Effect.promise(async () => {
+    const names = lanesOf(recordings)
+    const timelines = recordings.map((recording, at) => readTimeline(recording, names[at]!))
+    return documentOf({
+      title: options.title ?? "A fleet",
+      shows: "hosts",
+      recordings: await Promise.all(timelines.map(embedded)),
+      live: liveOf(options)
+    })
   })
 
 /**

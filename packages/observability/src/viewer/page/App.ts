@@ -11,6 +11,7 @@ import { type PickedCommands, pickedSection } from "./Details.ts"
 import { Drawings } from "./Drawings.ts"
 import { element } from "./Elements.ts"
 import { actionsOf, helpDialog, listenToKeys } from "./Keys.ts"
+import { Lanes } from "./Lanes.ts"
 import type { Analysis, Choice } from "./model/Analysis.ts"
 import { countText, spanText } from "./model/Format.ts"
 import type { Place } from "./model/Moment.ts"
@@ -35,18 +36,19 @@ const takenText = (takenAt: number): string => {
   return Number.isNaN(date.getTime()) ? "taken" : `taken ${date.toISOString().slice(0, 19).replace("T", " ")}`
 }
 
-/** What the page says of its recordings as a whole. */
-const headingOf = ({ run }: Analysis, other: Analysis | undefined): ReadonlyArray<HTMLElement> => {
+/** What the page says of its recordings as a whole, or of the host that it shows. */
+const headingOf = ({ run }: Analysis, other: Analysis | undefined, isHost: boolean): ReadonlyArray<HTMLElement> => {
   const { dropped, kind, reason, source, strays, takenAt, title } = run.timeline
+  const times = run.positions("time")
   const facts = [
     ...other === undefined ? [] : [`over ${other.run.timeline.title}`],
     source,
     `${takenText(takenAt)}: ${reasons[reason]}`,
-    `${countText(kind.length)} events in ${spanText(run.positions("time")[kind.length]!, run.timeStep)}`,
+    `${countText(kind.length)} events in ${spanText(times[kind.length]! - times[0]!, run.timeStep)}`,
     ...dropped > 0 ? [`${countText(dropped)} earlier events dropped`] : [],
     ...strays > 0 ? [`${countText(strays)} events of unknown blocks not drawn`] : []
   ]
-  return [element("h1", {}, title), element("p", {}, facts.join(" · "))]
+  return [element(isHost ? "h2" : "h1", { class: "title" }, title), element("p", {}, facts.join(" · "))]
 }
 
 /** How many times of frames are kept. */
@@ -118,6 +120,8 @@ export interface PageState {
   readonly since: number | undefined
   readonly picked: Place | undefined
   readonly groups: ReadonlyArray<string>
+  /** Which host is shown, of a fleet. */
+  readonly host: number
   /** How many events the recording has. */
   readonly events: number
   /** The plot of memory, in pixels of its canvas, and the bytes that its height stands for. */
@@ -136,14 +140,17 @@ export class App {
   readonly #drawings: Drawings
   readonly #controls: Controls
   readonly #help: HTMLDialogElement
+  /** The lanes of a fleet. */
+  readonly #lanes: Lanes | undefined
   readonly #panel = new Panel((lease) => this.#pick(this.#placeOf(lease)))
   readonly #tip = new Tip()
   #picked: Place | undefined
   #olderThan = 0
   readonly #heading = element("header")
 
-  constructor(root: HTMLElement, timelines: ReadonlyArray<Timeline>) {
-    this.#runs = new Runs(timelines)
+  /** Shows a recording, perhaps with another one over it; or those of the hosts of a fleet. */
+  constructor(root: HTMLElement, timelines: ReadonlyArray<Timeline>, areHosts: boolean) {
+    this.#runs = new Runs(timelines, areHosts)
     this.#frames = new Frames(root, (parts) => this.#draw(parts))
     this.#theme = new Theme(() => this.#redraw())
     this.#viewport = new Viewport(this.#runs, () => this.#drawings.memory.columns, this.#frames.ask)
@@ -151,7 +158,8 @@ export class App {
     this.#controls.show(this.#runs.first.run.timeline)
     const actions = this.#actions()
     this.#help = helpDialog(actions)
-    root.replaceChildren(this.#heading, this.#controls.root)
+    this.#lanes = areHosts ? this.#makeLanes() : undefined
+    root.replaceChildren(...this.#lanes === undefined ? [] : [this.#lanes.root], this.#heading, this.#controls.root)
     const { moveCursorTo, panBy, stateDrawnAt, view, zoomAt, zoomTo } = this.#viewport
     this.#drawings = new Drawings(root, this.#runs, {
       view,
@@ -164,6 +172,8 @@ export class App {
       tip: this.#tip,
       pick: (place) => this.#pick(place)
     })
+    // its lane is the picture of the whole
+    this.#drawings.whole.hidden = areHosts
     root.append(this.#panel.root, this.#help, this.#tip.root)
     listenToKeys(actions, () => this.#tip.hide())
     this.#drawings.followWidth(() => this.#redraw())
@@ -191,6 +201,22 @@ export class App {
     help: () => this.#help.showModal()
   }
 
+  /** Lanes have the axis of time, whichever the charts have. */
+  #makeLanes(): Lanes {
+    return new Lanes(this.#runs, {
+      color: this.#theme.color,
+      view: () => {
+        const view = this.#viewport.view()
+        return view.axis === "time" ? view : { axis: "time", from: 0, to: this.#runs.whole("time") }
+      },
+      zoomTo: (from, to) => {
+        this.#setAxis("time")
+        this.#viewport.zoomTo(from, to)
+      },
+      show: (host, time) => this.#show(host, time)
+    })
+  }
+
   #actions() {
     const { panBy, step, toEvent, toPeak } = this.#viewport
     return actionsOf({
@@ -203,7 +229,8 @@ export class App {
       ...this.#ofPicked,
       nextGrouping: () => this.#nextGrouping(),
       nextAxis: () => this.#setAxis(this.#viewport.view().axis === "time" ? "events" : "time"),
-      focusFilter: () => this.#controls.focusFilter()
+      focusFilter: () => this.#controls.focusFilter(),
+      nextHost: this.#runs.hosts.length === 0 ? undefined : (step) => this.#nextHost(step)
     })
   }
 
@@ -262,19 +289,34 @@ export class App {
     if (middle !== undefined) this.#tip.show(middle.x, middle.y, this.#drawings.linesOf(place, state))
   }
 
-  /** Replaces the first run by a newer recording. */
-  update(timeline: Timeline): void {
+  /** Shows another host, with the cursor at a time, or where it is. */
+  #show(host: number, time = this.#viewport.time): void {
+    if (host !== this.#runs.shown) this.#pick(undefined)
+    this.#viewport.turnTo(time, () => this.#runs.show(host))
+    this.#controls.show(this.#runs.first.run.timeline)
+    this.#redraw()
+  }
+
+  #nextHost(step: 1 | -1): void {
+    const { hosts: { length }, shown } = this.#runs
+    this.#show((shown + step + length) % length)
+  }
+
+  /** Replaces the first run, or that of a host, by a newer recording. */
+  update(timeline: Timeline, host = 0): void {
+    const isShown = host === this.#runs.shown
     // leases have other numbers where the recorder has dropped some
-    if (timeline.dropped !== this.#runs.first.run.timeline.dropped) this.#pick(undefined)
-    this.#viewport.keep(() => this.#runs.renew(timeline))
-    this.#controls.show(timeline)
+    if (isShown && timeline.dropped !== this.#runs.first.run.timeline.dropped) this.#pick(undefined)
+    this.#viewport.keep(() => this.#runs.renew(timeline, host))
+    if (isShown) this.#controls.show(timeline)
     this.#redraw()
   }
 
   // Drawing
 
   #redraw(): void {
-    this.#heading.replaceChildren(...headingOf(this.#runs.first, this.#runs.second))
+    this.#heading.replaceChildren(...headingOf(this.#runs.first, this.#runs.second, this.#lanes !== undefined))
+    this.#lanes?.draw()
     this.#drawings.drawWhole()
     this.#frames.ask("picture")
   }
@@ -283,6 +325,7 @@ export class App {
     if (parts.has("picture")) {
       const { by, filter } = this.#runs.choice
       this.#drawings.draw()
+      this.#lanes?.showView()
       this.#controls.showView(this.#viewport.view(), by, filter.text)
     }
     this.#showCursor()
@@ -302,6 +345,7 @@ export class App {
     const text = this.#panel.show({ first, state, since, olderThan, other, failure, memory })
     this.#controls.showSince(since)
     this.#drawings.showCursor({ x, since: sinceX, state, text, picked: this.#picked })
+    this.#lanes?.showCursor(this.#viewport.time)
   }
 
   state(): PageState {
@@ -313,6 +357,7 @@ export class App {
       since: this.#viewport.since,
       picked: this.#picked,
       groups: first.grouping.names,
+      host: this.#runs.shown,
       events: first.run.states - 1,
       plot: memory.plot,
       drawn: { points: memory.drawn, rectangles: blocks.drawn, looks },

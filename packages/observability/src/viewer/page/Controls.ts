@@ -130,9 +130,10 @@ export class Controls {
   show({ failures, memories }: TimelineFacts): void {
     for (const of of this.#ofFailures) of.hidden = failures.length === 0
     this.#ofMemories.hidden = memories.length < 2
-    if (this.#memory.options.length === memories.length + 1) return
-    const { value } = this.#memory
     const options = [["", "all"], ...memories.map(({ name }, place) => [String(place), name])] as const
+    const known = Array.from(this.#memory.options, ({ text }) => text)
+    if (known.length === options.length && options.every(([, text], at) => known[at] === text)) return
+    const { value } = this.#memory
     this.#memory.replaceChildren(...options.map(([value, text]) => element("option", { value: value! }, text!)))
     this.#memory.value = value
   }

@@ -73,8 +73,7 @@ export class Drawings {
       tabindex: "0",
       role: "slider",
       "aria-label": "Cursor over memory in time",
-      "aria-valuemin": "0",
-      "aria-valuemax": String(runs.first.run.states - 1)
+      "aria-valuemin": "0"
     })
     root.append(this.whole, this.charts)
     this.#overview = new Overview(host, this.whole, () => this.#length)
@@ -124,7 +123,8 @@ export class Drawings {
   /** Draws what does not change with the view. */
   drawWhole(): void {
     const { axis } = this.#host.view()
-    const { grouping, stack, totals } = this.#runs.first
+    const { grouping, run, stack, totals } = this.#runs.first
+    this.charts.setAttribute("aria-valuemax", String(run.states - 1))
     const view = { axis, from: 0, to: this.#length }
     this.#groupBytes = grouping.names.map(() => element("span", { class: "bytes" }))
     this.#legend.replaceChildren(

@@ -25,6 +25,8 @@ export interface KeyCommands extends Commands, Pick<Viewport, "panBy" | "step" |
   readonly nextGrouping: () => void
   readonly nextAxis: () => void
   readonly focusFilter: () => void
+  /** Shows the next host, or the one before, of a fleet. */
+  readonly nextHost: ((step: 1 | -1) => void) | undefined
 }
 
 const action = (keys: ReadonlyArray<string>, shown: string, what: string, run: KeyAction["run"]): KeyAction => (
@@ -32,6 +34,12 @@ const action = (keys: ReadonlyArray<string>, shown: string, what: string, run: K
 )
 
 const wide = ({ shiftKey }: KeyboardEvent): number => shiftKey ? 10 : 1
+
+const ofHosts = (nextHost: KeyCommands["nextHost"]): ReadonlyArray<KeyAction> =>
+  nextHost === undefined ? [] : [
+    action(["]"], "]", "show the next host", () => nextHost(1)),
+    action(["["], "[", "show the host before", () => nextHost(-1))
+  ]
 
 export const actionsOf = (commands: KeyCommands): ReadonlyArray<KeyAction> => [
   action(
@@ -66,6 +74,7 @@ export const actionsOf = (commands: KeyCommands): ReadonlyArray<KeyAction> => [
   action(["g"], "g", "group by label, call site, size", commands.nextGrouping),
   action(["x"], "x", "time, or events, as the axis", commands.nextAxis),
   action(["/"], "/", "filter by label or call site", commands.focusFilter),
+  ...ofHosts(commands.nextHost),
   action(["t"], "t", "dark or light", commands.nextTheme),
   action(["?"], "?", "this help", commands.help)
 ]

@@ -200,18 +200,39 @@ export class Viewport {
   }
 
   /**
+   * Shows the same times of the run that `change` makes the first one, with the cursor at a time. The moment A is forgotten, since it is one
+   * of the run before.
+   */
+  turnTo(time: number, change: () => void): void {
+    const { first } = this.#runs
+    change()
+    const { axis } = this.#view
+    if (first !== this.#runs.first) {
+      this.#since = undefined
+      if (axis === "events") this.showAll()
+    }
+    this.#setCursor(this.#runs.first.run.stateAt("time", time), axis === "time" ? time : undefined)
+    this.#changed("picture")
+  }
+
+  /** The time of the cursor, in milliseconds from the beginning of the axis of time. */
+  get time(): number {
+    return this.#view.axis === "time" ? this.#cursor.x : this.#runs.first.run.positions("time")[this.#cursor.state]!
+  }
+
+  /**
    * Keeps the view while `change` installs a newer recording: it stays at the same times, but a view of the whole recording stays one,
    * and a cursor at the end stays at the end.
    */
   keep(change: () => void): void {
-    const { timeline: before, states } = this.#runs.first.run
+    const { origin: before, states, timeline: { dropped } } = this.#runs.first.run
     const { axis, from, to } = this.#view
     const isWhole = this.#isWhole
     const { state } = this.#cursor
     change()
-    const { timeline } = this.#runs.first.run
-    const gone = timeline.dropped - before.dropped
-    const earlier = axis === "events" ? gone : (timeline.times[0] ?? 0) - (before.times[0] ?? timeline.times[0] ?? 0)
+    const { origin, timeline } = this.#runs.first.run
+    const gone = timeline.dropped - dropped
+    const earlier = axis === "events" ? gone : (origin ?? 0) - (before ?? origin ?? 0)
     if (isWhole) this.showAll()
     else this.zoomTo(from - earlier, to - earlier)
     this.#since = this.#since === undefined || this.#since < gone ? undefined : this.#since - gone

@@ -21,15 +21,24 @@ const newest = async (address: string): Promise<Timeline> => {
   return unpack(await decompressed(new Uint8Array(await answer.arrayBuffer())))
 }
 
-/** Polls the address, `refresh` milliseconds after each answer. */
-const follow = (app: App, address: string, refresh: number, status: HTMLElement): void => {
+/** What is polled, and how often. */
+interface Followed {
+  readonly address: string
+  /** Milliseconds after each answer. */
+  readonly refresh: number
+  /** The host of a fleet, and its name in messages. */
+  readonly host: number
+  readonly name: string
+}
+
+const follow = (app: App, { address, host, name, refresh }: Followed, status: HTMLElement): void => {
   const ask = async (): Promise<void> => {
     try {
-      app.update(await newest(address))
+      app.update(await newest(address), host)
       status.textContent = ""
     } catch (cause) {
       // the program may be gone, or come back
-      status.textContent = `The program does not answer: ${String(cause)}`
+      status.textContent = `${name} does not answer: ${String(cause)}`
     }
     setTimeout(ask, refresh)
   }
@@ -39,13 +48,19 @@ const follow = (app: App, address: string, refresh: number, status: HTMLElement)
 const start = async (): Promise<void> => {
   const root = document.getElementById("app")!
   const scripts = [...document.querySelectorAll<HTMLScriptElement>("script[data-recording]")]
-  const app = new App(root, await Promise.all(scripts.map(read)))
+  const timelines = await Promise.all(scripts.map(read))
+  const { fleet, live, refresh } = root.dataset
+  const app = new App(root, timelines, fleet !== undefined)
   Object.assign(globalThis, { effectGpuPoolViewer: app })
-  const address = root.dataset["live"]
-  if (address === undefined) return
-  const status = element("p", { role: "status" })
-  root.before(status)
-  follow(app, address, Number(root.dataset["refresh"]), status)
+  if (live === undefined) return
+  const followed = fleet === undefined
+    ? [{ address: live, host: 0, name: "The program" }]
+    : timelines.map(({ title }, host) => ({ address: `${live}/${host}`, host, name: title }))
+  for (const of of followed) {
+    const status = element("p", { role: "status" })
+    root.before(status)
+    follow(app, { ...of, refresh: Number(refresh) }, status)
+  }
 }
 
 void start()

@@ -61,6 +61,7 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
   const groups = stack.grouping.names.length
   const bytes = new Float64Array(groups)
   const waits = stack.run.waitChanges.of.length > 0
+  const width = (view.to - view.from) / columns
   const peaks = [stack.greatest, stack.least, totals.mostManaged, totals.mostWaiting]
   for (const of of peaks) of.looks = 0
   const x: Array<number> = []
@@ -80,6 +81,7 @@ export const pictureOf = (stack: Stack, totals: Totals, view: View, columns: num
     values[groups + 3] = totals.managed[totals.mostManaged.between(first, last)]!
     values[groups + 4] = totals.limit[last]!
     values[groups + 5] = waits ? totals.waiting[totals.mostWaiting.between(first, last)]! : 0
+    if (!stack.run.knows(view.axis, left, left + width)) values.fill(0).fill(Infinity, groups + 4, groups + 5)
     const place = x.length
     if (!all && place > 0 && series.every((of, at) => of[place - 1] === values[at])) continue
     x.push(left)

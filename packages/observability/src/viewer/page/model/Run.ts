@@ -44,6 +44,8 @@ export class Run {
   readonly timeline: Timeline
   /** How many states there are: one more than events. */
   readonly states: number
+  /** The time at the beginning of its axis, in milliseconds since 1970; undefined without events. */
+  readonly origin: number | undefined
   /** What the times tell apart, in milliseconds: 1 where all are whole, as this library records them, and otherwise a microsecond. */
   readonly timeStep: number
   readonly leaseChanges: Changes
@@ -53,8 +55,14 @@ export class Run {
   readonly #events: Float64Array
   readonly #marks: { readonly [A in Axis]: Float64Array }
 
-  constructor(timeline: Timeline) {
+  /** Where it was taken on an axis that it shares with others; 0 on an axis of its own. */
+  readonly #taken: number
+
+  /** With an `origin`, it shares an axis of time with others, which begins there. Otherwise its axis begins at its first event. */
+  constructor(timeline: Timeline, origin?: number) {
     this.timeline = timeline
+    this.origin = origin ?? timeline.times[0]
+    this.#taken = origin === undefined ? 0 : timeline.takenAt - origin
     const events = timeline.times.length
     this.states = events + 1
     this.timeStep = timeline.times.every((at) => Number.isInteger(at - timeline.times[0]!)) ? 1 : 1e-3
@@ -66,9 +74,11 @@ export class Run {
     // where a clock was set back, an event has the position of the one before it
     let latest = 0
     for (let at = 0; at < events; at++) {
-      latest = Math.max(latest, timeline.times[at]! - timeline.times[0]!)
+      latest = Math.max(latest, timeline.times[at]! - this.origin!)
       this.#times[at + 1] = latest
     }
+    // what was there before the first event is known from then on
+    this.#times[0] = this.#times[1] ?? 0
     this.#marks = { time: marksOf(this.#times), events: marksOf(this.#events) }
   }
 
@@ -82,11 +92,16 @@ export class Run {
     return this.#marks[axis]
   }
 
-  /** Where the axis ends: a little behind the last event, so that the last state can be seen. */
+  /** Where the axis ends: a little behind the last event, so that the last state can be seen; or where it was taken. */
   length(axis: Axis): number {
     if (axis === "events") return this.states
     const last = this.#times[this.states - 1]!
-    return last === 0 ? 1 : last * 1.005
+    return last === 0 ? Math.max(1, this.#taken) : Math.max(last * 1.005, this.#taken)
+  }
+
+  /** Whether anything is known of a part of the axis: other runs on a shared axis may have begun earlier, or were taken later. */
+  knows(axis: Axis, from: number, to: number): boolean {
+    return this.#taken === 0 || (to > this.positions(axis)[0]! && from < this.length(axis))
   }
 
   /** The state at a place of the axis: the last one that has begun there. */
