@@ -5,6 +5,22 @@
  */
 
 /**
+ * Reservations and jobs on whichever host has room.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export * as Fleet from "./Fleet.ts"
+
+/**
+ * Jobs that a fleet runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export * as FleetJob from "./FleetJob.ts"
+
+/**
  * What hosts, the broker and clients say of devices and reservations.
  *
  * @category models

@@ -102,5 +102,7 @@ export class BrokerRpcs extends RpcGroup.make(
   /** A host ends: what it still has is lost. */
   Rpc.make("Leave", { payload: { host: Schema.String, epoch: Schema.Number } }),
   Rpc.make("Place", { payload: Place, success: Placement, error: GpuError }),
+  /** A client that has been placed, or waits, no longer wants its reservation, and has not asked the host for it. */
+  Rpc.make("Cancel", { payload: { id: Schema.String } }),
   Rpc.make("Status", { success: FleetStatus })
 ) {}

@@ -112,6 +112,31 @@ export const Placement = Schema.Struct({
 })
 
 /**
+ * A buffer within a reservation, on its host. It is data: a job's input may have it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FleetBuffer extends Schema.Schema.Type<typeof FleetBuffer> {}
+
+/**
+ * The schema of a {@link FleetBuffer}.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const FleetBuffer = Schema.Struct({
+  id: Schema.String,
+  bytes: Schema.Number,
+  /** The reservation that it is in. */
+  lease: Schema.String,
+  host: Schema.String,
+  address: Address,
+  epoch: Schema.Number,
+  device: Schema.String
+})
+
+/**
  * One host, as the broker knows it.
  *
  * @category models

@@ -52,7 +52,7 @@ export class HostRpcs extends RpcGroup.make(
    * with `alive` at each heartbeat.
    */
   Rpc.make("Hold", {
-    payload: { ...Grant.fields, epoch: Schema.Number, label: Schema.UndefinedOr(Schema.String) },
+    payload: { ...Grant.fields, epoch: Schema.Number },
     success: Schema.Literals(["granted", "alive"]),
     error: GpuError,
     stream: true

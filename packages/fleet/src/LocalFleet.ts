@@ -1,0 +1,32 @@
+/**
+ * A fleet within one process: a broker, hosts and their clients, without sockets and storage.
+ */
+import * as Effect from "effect/Effect"
+import * as RpcTest from "effect/rpc/RpcTest"
+import * as BrokerLink from "./broker/BrokerLink.ts"
+import * as FleetClient from "./client/FleetClient.ts"
+import type { HostCalls, HostLinks } from "./client/HostLinks.ts"
+import * as FleetHost from "./host/FleetHost.ts"
+import * as MembershipLoop from "./host/MembershipLoop.ts"
+import { HostRpcs } from "./protocol/HostRpcs.ts"
+import type { Timing } from "./protocol/Timing.ts"
+
+/** The methods of a fleet of these hosts, which end with the scope. */
+export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<FleetHost.HostOptions<R>>, timing: Timing) {
+  const broker = yield* BrokerLink.local(timing)
+  const calls = new Map<number, HostCalls>()
+  for (const [port, options] of hosts.entries()) {
+    const { handlers, leases, state } = yield* FleetHost.make(options, timing)
+    calls.set(
+      port,
+      yield* Effect.provideContext(RpcTest.makeClient(HostRpcs), yield* HostRpcs.toHandlers(Effect.succeed(handlers)))
+    )
+    const address = { host: "local", port }
+    yield* MembershipLoop.stay({ state, leases, broker, address, incarnation: crypto.randomUUID() })
+  }
+  const links: HostLinks = {
+    connect: ({ port }) => Effect.sync(() => calls.get(port)!),
+    failed: () => Effect.void
+  }
+  return FleetClient.make(broker, links, timing)
+})

@@ -1,0 +1,85 @@
+/**
+ * The way to the broker, wherever it is: in this process, or on the host of a cluster that has it now.
+ */
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import type {
+  AlreadyProcessingMessage,
+  EntityNotAssignedToRunner,
+  MailboxFull,
+  PersistenceError
+} from "effect/cluster/ClusterError"
+import * as Entity from "effect/cluster/Entity"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import type * as RpcClient from "effect/rpc/RpcClient"
+import * as RpcTest from "effect/rpc/RpcTest"
+import * as Schedule from "effect/Schedule"
+import { BrokerRpcs, type Join, type Place, type Report } from "../protocol/BrokerRpcs.ts"
+import type { FleetStatus, Placement } from "../protocol/FleetModel.ts"
+import type { Timing } from "../protocol/Timing.ts"
+import * as Broker from "./Broker.ts"
+
+/** The calls of the broker. One that finds no broker is made again until there is one: callers bound the time. */
+export interface BrokerLink {
+  readonly join: (join: Join) => Effect.Effect<{ readonly epoch: number }, GpuError>
+  readonly report: (report: Report) => Effect.Effect<{ readonly isCurrent: boolean }>
+  readonly leave: (host: string, epoch: number) => Effect.Effect<void>
+  readonly place: (place: Place) => Effect.Effect<Placement, GpuError>
+  readonly cancel: (id: string) => Effect.Effect<void>
+  readonly status: Effect.Effect<FleetStatus>
+}
+
+/** What says that the broker is between two runners, or that its runner is gone. */
+type Gap = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
+
+const gaps = ["MailboxFull", "AlreadyProcessingMessage", "PersistenceError", "EntityNotAssignedToRunner"]
+
+const isGap = (error: unknown): error is Gap =>
+  Predicate.hasProperty(error, "_tag") && gaps.includes(String(error._tag))
+
+type Calls = RpcClient.FromGroup<typeof BrokerRpcs, Gap>
+
+/** The broker as an entity of the cluster: the runner that has its shard runs it. */
+const BrokerEntity = Entity.fromRpcGroup("FleetBroker", BrokerRpcs)
+
+const linkOf = (calls: Calls, timing: Timing): BrokerLink => {
+  const again = Schedule.spaced(timing.heartbeat / 4)
+  const patient = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, Exclude<E, Gap>> =>
+    // The schedule never ends, so no gap is left.
+    Effect.retry(call, { schedule: again, while: isGap }) as Effect.Effect<A, Exclude<E, Gap>>
+  return {
+    join: (join) => patient(calls.Join(join)),
+    report: (report) => patient(calls.Report(report)),
+    leave: (host, epoch) => patient(calls.Leave({ host, epoch })),
+    place: (place) => patient(calls.Place(place)),
+    cancel: (id) => patient(calls.Cancel({ id })),
+    status: Effect.suspend(() => patient(calls.Status()))
+  }
+}
+
+/** The broker of the cluster. */
+export const ofCluster = (timing: Timing) =>
+  Effect.map(BrokerEntity.client, (client) => linkOf(client("broker"), timing))
+
+/** Lets this runner have the broker. */
+export const layerEntity = (timing: Timing) =>
+  BrokerEntity.toLayer(
+    // After a failover, hosts join again within a heartbeat of their first failed report.
+    Effect.map(Broker.make(timing, 3 * timing.heartbeat), (broker) =>
+      BrokerEntity.of({
+        Join: ({ payload }) => broker.Join(payload),
+        Report: ({ payload }) => broker.Report(payload),
+        Leave: ({ payload }) => broker.Leave(payload),
+        Place: ({ payload }) => broker.Place(payload),
+        Cancel: ({ payload }) => broker.Cancel(payload),
+        Status: () => broker.Status()
+      })),
+    { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "365 days", disableFatalDefects: true }
+  )
+
+/** A broker in this process, which ends with the scope. */
+export const local = Effect.fnUntraced(function*(timing: Timing) {
+  const handlers = yield* BrokerRpcs.toHandlers(Broker.make(timing, 0))
+  const calls = yield* Effect.provideContext(RpcTest.makeClient(BrokerRpcs), handlers)
+  return linkOf(calls, timing)
+})

@@ -1,0 +1,303 @@
+/**
+ * The methods of a fleet for programs, on the ways to its broker and its hosts.
+ */
+import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import type { BrokerLink } from "../broker/BrokerLink.ts"
+import type { Job } from "../FleetJob.ts"
+import type { Place } from "../protocol/BrokerRpcs.ts"
+import { type FleetBuffer, type FleetStatus, type Placement, Where } from "../protocol/FleetModel.ts"
+import { chunkBytes } from "../protocol/HostRpcs.ts"
+import type { Timing } from "../protocol/Timing.ts"
+import type { HostLinks } from "./HostLinks.ts"
+import { callsOf, RemoteReservation } from "./RemoteReservation.ts"
+
+/**
+ * What a reservation is for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReserveOptions {
+  /** Bytes of one device. */
+  readonly bytes: number
+  /** The devices that it may be on. Default: all. */
+  readonly where?: Where | undefined
+  /** What the list of waiting reservations calls it. */
+  readonly label?: string | undefined
+  /** Whether it waits for room (the default), or fails with OutOfMemory. */
+  readonly onExhausted?: "fail" | "wait" | undefined
+  /** How long it waits at most; without it there is no end. It then fails with OutOfMemory. */
+  readonly waitAtMost?: Duration.Input | undefined
+}
+
+/**
+ * How a job runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunOptions extends Partial<ReserveOptions> {
+  /** A reservation of the program that it runs in. Default: one of its own, for as long as it runs. */
+  readonly within?: Reservation | undefined
+  /**
+   * How often, and after which delays, it runs again after HostLost or DeviceLost: an idempotent job always, another one while nothing of
+   * it can have run. Default: ten times, at first after a tenth of a second, then after twice as long.
+   */
+  readonly retry?: Schedule.Schedule<unknown, unknown> | undefined
+}
+
+/**
+ * How many jobs run, and in which order their outputs come.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface MapOptions extends RunOptions {
+  /** How many jobs have a reservation or wait for one at the same time. */
+  readonly concurrency: number | "unbounded"
+  /** Whether the outputs come in the order of the inputs (the default), or as the jobs end. */
+  readonly ordered?: boolean | undefined
+}
+
+/**
+ * A reservation on a host.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reservation extends Placement {}
+
+/**
+ * A range of a buffer, in bytes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RangeOptions {
+  /** Where it begins. Default: 0. */
+  readonly offset?: number | undefined
+  /** How long it is. Default: up to the end of the buffer. */
+  readonly length?: number | undefined
+}
+
+/**
+ * The methods of a fleet.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface FleetMethods {
+  /** See {@link reserve}. */
+  readonly reserve: (options: ReserveOptions) => Effect.Effect<Reservation, GpuError, Scope.Scope>
+  /** See {@link run}. */
+  readonly run: <Input, Output, Failure>(
+    job: Job<Input, Output, Failure>,
+    input: Input,
+    options?: RunOptions
+  ) => Effect.Effect<Output, Failure | GpuError>
+  /** See {@link map}. */
+  readonly map: <Input, Output, Failure, E = never, R = never>(
+    job: Job<Input, Output, Failure>,
+    inputs: Iterable<Input> | Stream.Stream<Input, E, R>,
+    options: MapOptions
+  ) => Stream.Stream<Output, Failure | GpuError | E, R>
+  /** See {@link allocate}. */
+  readonly allocate: (
+    reservation: Reservation,
+    bytes: number,
+    options?: { readonly label?: string | undefined }
+  ) => Effect.Effect<FleetBuffer, GpuError>
+  /** See {@link write}. */
+  readonly write: <E = never, R = never>(
+    buffer: FleetBuffer,
+    data: Uint8Array | Stream.Stream<Uint8Array, E, R>,
+    options?: Pick<RangeOptions, "offset">
+  ) => Effect.Effect<void, GpuError | E, R>
+  /** See {@link read}. */
+  readonly read: (buffer: FleetBuffer, options?: RangeOptions) => Stream.Stream<Uint8Array, GpuError>
+  /** See {@link free}. */
+  readonly free: (buffer: FleetBuffer) => Effect.Effect<void, GpuError>
+  /** See {@link status}. */
+  readonly status: Effect.Effect<FleetStatus, GpuError>
+}
+
+/** A client with these ways. */
+export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): FleetMethods => {
+  /** The reservations of this client whose scopes are open. */
+  const reservations = new Map<string, RemoteReservation>()
+
+  /** Places a reservation, and holds it, at other places too while hosts refuse it. It fails when no host will ever have it. */
+  const hold = Effect.fnUntraced(
+    function*(place: Place, restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) {
+      const outer = yield* Effect.scope
+      let refused: Place["refused"] = undefined
+      for (;;) {
+        const waitAtMost = place.waitAtMost - ((yield* Clock.currentTimeMillis) - place.since)
+        const placement = yield* restore(broker.place({ ...place, waitAtMost: Math.max(0, waitAtMost), refused }))
+        const scope = yield* Scope.fork(outer)
+        const held = yield* Effect.exit(
+          restore(Scope.provide(RemoteReservation.hold(links, placement, timing.hostTimeout), scope))
+        )
+        if (Exit.isSuccess(held)) return held.value
+        yield* Scope.close(scope, held)
+        refused = refusalOf(held, placement)
+        if (refused === undefined) {
+          // The host has not granted it, so the broker would keep its place for `claimTimeout`.
+          yield* Effect.forkDetach(broker.cancel(place.id))
+          return yield* held
+        }
+      }
+    }
+  )
+
+  const reserve = (options: ReserveOptions): Effect.Effect<Reservation, GpuError, Scope.Scope> =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function*() {
+        const since = yield* Clock.currentTimeMillis
+        const place = yield* placeOf(options, since)
+        const held = yield* hold(place, restore)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => reservations.set(place.id, held)),
+          () => Effect.sync(() => reservations.delete(place.id))
+        )
+        return held.placement
+      })
+    )
+
+  const found = (operation: string, { id }: Reservation): Effect.Effect<RemoteReservation, GpuError> =>
+    Effect.suspend(() => {
+      const found = reservations.get(id)
+      return found === undefined
+        ? Effect.fail(
+          invalidRequest(operation, `the reservation "${id}" is not open here`, "Use it in the scope that reserved it.")
+        )
+        : Effect.succeed(found)
+    })
+
+  const run: FleetMethods["run"] = (job, input, options = {}) => {
+    const { retry = defaultRetry, within, ...reserving } = options
+    if (within !== undefined) return Effect.flatMap(found("Fleet.run", within), (held) => held.run(job, input))
+    const once = Effect.suspend(() =>
+      Effect.scoped(Effect.flatMap(
+        reserve({ bytes: job.bytes(input), where: job.where(input), label: job.name, ...reserving }),
+        (reservation) => Effect.flatMap(found("Fleet.run", reservation), (held) => held.run(job, input))
+      ))
+    )
+    return Effect.retry(once, { schedule: retry, while: (error) => mayRunAgain(error, job.isIdempotent) })
+  }
+
+  /** The calls of the host that a buffer is on. */
+  const hostOf = (buffer: FleetBuffer) =>
+    Effect.map(callsOf(links, buffer), (calls) => ({
+      ...calls,
+      within: { lease: buffer.lease, epoch: buffer.epoch, buffer: buffer.id }
+    }))
+
+  return {
+    reserve,
+    run,
+    map: (job, inputs, { concurrency, ordered = true, ...options }) =>
+      Stream.mapEffect(
+        Stream.isStream(inputs) ? inputs : Stream.fromIterable(inputs),
+        (input) => run(job, input, options),
+        { concurrency, unordered: !ordered }
+      ),
+    allocate: (reservation, bytes, { label } = {}) =>
+      Effect.flatMap(found("Fleet.allocate", reservation), (held) => held.allocate(bytes, label)),
+    write: (buffer, data, { offset = 0 } = {}) =>
+      Effect.scoped(Effect.flatMap(hostOf(buffer), ({ call, calls, within }) => {
+        let next = offset
+        return Stream.runForEach(chunksOf(data), (chunk) =>
+          Effect.suspend(() => {
+            const at = next
+            next += chunk.length
+            return call(calls.Write({ ...within, offset: at, data: chunk }))
+          }))
+      })),
+    read: (buffer, { length, offset = 0 } = {}) =>
+      Stream.unwrap(
+        Effect.map(hostOf(buffer), ({ calls, stream, within }) =>
+          stream(calls.Read({ ...within, offset, length: length ?? Math.max(0, buffer.bytes - offset) })))
+      ),
+    free: (buffer) =>
+      Effect.scoped(Effect.flatMap(hostOf(buffer), ({ call, calls, within }) => call(calls.Free(within)))),
+    status: Effect.timeoutOrElse(broker.status, {
+      duration: timing.hostTimeout,
+      orElse: () =>
+        Effect.fail(
+          deviceUnavailable([], `No broker has answered for ${timing.hostTimeout} ms: start a host of the fleet.`)
+        )
+    })
+  }
+}
+
+const defaultRetry = Schedule.max([Schedule.exponential("100 millis"), Schedule.recurs(10)])
+
+const mayRunAgain = (error: unknown, isIdempotent: boolean): boolean => {
+  if (!isGpuError(error)) return false
+  const { reason } = error
+  return reason._tag === "HostLost" ? isIdempotent || !reason.mayHaveRun : reason._tag === "DeviceLost" && isIdempotent
+}
+
+const cut = (bytes: Uint8Array): ReadonlyArray<Uint8Array> =>
+  Array.from(
+    { length: Math.ceil(bytes.length / chunkBytes) },
+    (_, index) => bytes.subarray(index * chunkBytes, (index + 1) * chunkBytes)
+  )
+
+const chunksOf = <E, R>(data: Uint8Array | Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+  Stream.isStream(data)
+    ? Stream.flatMap(data, (bytes) => Stream.fromIterable(cut(bytes)))
+    : Stream.fromIterable(cut(data))
+
+/** What the broker needs to know of a host that does not grant what it placed there; `undefined` where another place would not help. */
+const refusalOf = (held: Exit.Failure<unknown, GpuError>, { device, epoch, host }: Placement): Place["refused"] => {
+  const error = Cause.findErrorOption(held.cause)
+  if (Option.isNone(error)) return undefined
+  const { reason } = error.value
+  if (reason._tag === "HostLost") return { host, epoch, device, freeBytes: 0 }
+  if (reason._tag !== "OutOfMemory") return undefined
+  const { heldBytes, limit, managedBytes, pendingBytes, reservedBytes } = reason
+  const free = limit - (managedBytes - heldBytes) - pendingBytes - reservedBytes
+  return { host, epoch, device, freeBytes: Number.isFinite(free) ? Math.max(0, free) : 0 }
+}
+
+const Options = Schema.Struct({
+  bytes: Schema.Number,
+  where: Schema.optional(Where),
+  label: Schema.optional(Schema.String),
+  onExhausted: Schema.optional(Schema.Literals(["fail", "wait"]))
+})
+
+const placeOf = (options: ReserveOptions, since: number): Effect.Effect<Place, GpuError> =>
+  Schema.decodeUnknownEffect(Options)(options).pipe(
+    Effect.mapError((error) =>
+      invalidRequest(
+        "Fleet.reserve",
+        error.message.replaceAll(/\s*\n\s*/g, " "),
+        "Leave an option out for its default."
+      )
+    ),
+    Effect.map(({ bytes, label, onExhausted = "wait", where = {} }) => ({
+      id: crypto.randomUUID(),
+      bytes,
+      where,
+      label,
+      since,
+      onExhausted,
+      waitAtMost: options.waitAtMost === undefined
+        ? Infinity
+        : Duration.toMillis(Duration.fromInputUnsafe(options.waitAtMost)),
+      refused: undefined
+    }))
+  )

@@ -1,0 +1,168 @@
+/**
+ * A reservation on a host, as the client has it: held while its scope is open, and lost when the host says so, or nothing.
+ */
+import { type GpuError, HostLost, isGpuError, make } from "effect-gpu-pool/GpuError"
+import type * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { Job } from "../FleetJob.ts"
+import type { FleetBuffer, Placement } from "../protocol/FleetModel.ts"
+import { chunkBytes, type RunPart } from "../protocol/HostRpcs.ts"
+import { decode, encode } from "../protocol/JobData.ts"
+import type { HostLinks } from "./HostLinks.ts"
+
+/** A host in one of its epochs. */
+export type HostEpoch = Pick<Placement, "address" | "epoch" | "host">
+
+/** HostLost, of what a client saw. */
+export const lost = ({ epoch, host }: HostEpoch, detail: string, mayHaveRun = false): GpuError =>
+  make(new HostLost({ host, epoch, detail, mayHaveRun }))
+
+/** The calls of a host: where the connection fails, the host counts as lost. */
+export const callsOf = Effect.fnUntraced(function*(links: HostLinks, host: HostEpoch) {
+  const calls = yield* links.connect(host.address)
+  const toGpuError = (error: { readonly message: string } | GpuError) =>
+    isGpuError(error)
+      ? Effect.fail(error)
+      : Effect.andThen(links.failed(host.address), Effect.fail(lost(host, `its connection failed: ${error.message}`)))
+  return {
+    calls,
+    call: <A, E extends { readonly message: string }, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, GpuError, R> =>
+      Effect.catch(call, toGpuError),
+    stream: <A, E extends { readonly message: string }, R>(
+      stream: Stream.Stream<A, E, R>
+    ): Stream.Stream<A, GpuError, R> => Stream.catch(stream, (error) => Stream.fromEffect(toGpuError(error)))
+  }
+})
+
+export class RemoteReservation {
+  readonly placement: Placement
+  readonly #calls: Effect.Success<ReturnType<typeof callsOf>>
+  /** Fails when the reservation ends before its scope closes. */
+  readonly #lost: Deferred.Deferred<never, GpuError>
+
+  private constructor(
+    placement: Placement,
+    calls: Effect.Success<ReturnType<typeof callsOf>>,
+    lost: Deferred.Deferred<never, GpuError>
+  ) {
+    this.placement = placement
+    this.#calls = calls
+    this.#lost = lost
+  }
+
+  /** Asks the host, and succeeds when it has granted the reservation, which it holds until the scope closes. */
+  static readonly hold = Effect.fnUntraced(function*(links: HostLinks, placement: Placement, hostTimeout: number) {
+    const calls = yield* callsOf(links, placement)
+    const { bytes, device, epoch, id } = placement
+    const pull = yield* Stream.toPull(calls.stream(calls.calls.Hold({ bytes, device, epoch, id })))
+    const next = Effect.timeoutOrElse(pull, {
+      duration: hostTimeout,
+      orElse: () => Effect.fail(lost(placement, `it has said nothing for ${hostTimeout} ms`))
+    })
+    const ended = Deferred.makeUnsafe<never, GpuError>()
+    yield* Effect.mapError(next, lostAtEnd(placement))
+    yield* Effect.forkScoped(
+      Effect.catch(Effect.forever(next), (error) => Deferred.fail(ended, lostAtEnd(placement)(error)))
+    )
+    return new RemoteReservation(placement, calls, ended)
+  })
+
+  /** Runs an effect that needs the reservation. It fails when the reservation is lost; `mayHaveRun` says what the error says then. */
+  #while<A, E, R>(effect: Effect.Effect<A, E, R>, mayHaveRun: () => boolean): Effect.Effect<A, E | GpuError, R> {
+    const gone = Effect.mapError(Deferred.await(this.#lost), (error) => mayHaveRun() ? this.#mayHaveRun(error) : error)
+    return Effect.raceFirst(effect, gone)
+  }
+
+  /** Runs a job here. */
+  run<Input, Output, Failure>(
+    job: Job<Input, Output, Failure>,
+    input: Input
+  ): Effect.Effect<Output, Failure | GpuError> {
+    let isSent = false
+    const running = Effect.gen({ self: this }, function*() {
+      const { call, calls, stream } = this.#calls
+      const within = { lease: this.placement.id, epoch: this.placement.epoch }
+      const bytes = yield* encode(`${job.name}: its input`, job.input, input)
+      const transfer = bytes.length > chunkBytes ? `${within.lease}/${++lastNumber}` : undefined
+      if (transfer !== undefined) {
+        for (let offset = 0; offset < bytes.length; offset += chunkBytes) {
+          const data = bytes.subarray(offset, offset + chunkBytes)
+          yield* call(calls.Send({ ...within, transfer, size: bytes.length, offset, data }))
+        }
+      }
+      isSent = true
+      const answer = new JobAnswer()
+      yield* Stream.runForEach(
+        stream(calls.Run({ ...within, job: job.name, input: transfer === undefined ? bytes : undefined, transfer })),
+        (part) => Effect.sync(() => answer.add(part))
+      )
+      if (answer.outcome === "output") return yield* decode(`${job.name}: its output`, job.output, answer.bytes())
+      if (answer.outcome === "error") {
+        return yield* Effect.flatMap(decode(`${job.name}: its error`, job.error, answer.bytes()), Effect.fail)
+      }
+      return yield* Effect.fail(lost(this.placement, "its answer is not complete", true))
+    })
+    return this.#while(
+      Effect.mapError(running, (error) => isSent && isGpuError(error) ? this.#mayHaveRun(error) : error),
+      () => isSent
+    )
+  }
+
+  /** HostLost of this host, after a job was sent to it. */
+  #mayHaveRun(error: GpuError): GpuError {
+    const { reason } = error
+    return reason._tag === "HostLost" && reason.host === this.placement.host && !reason.mayHaveRun
+      ? lost(this.placement, reason.detail, true)
+      : error
+  }
+
+  /** Allocates a buffer, which ends with the reservation. */
+  allocate(bytes: number, label: string | undefined): Effect.Effect<FleetBuffer, GpuError> {
+    return Effect.suspend(() => {
+      const { address, device, epoch, host, id: lease } = this.placement
+      const id = `${lease}/${++lastNumber}`
+      const { call, calls } = this.#calls
+      return this.#while(
+        Effect.as(
+          call(calls.Allocate({ lease, epoch, buffer: id, bytes, label })),
+          { id, bytes, lease, host, address, epoch, device }
+        ),
+        () => false
+      )
+    })
+  }
+}
+
+/** Counts transfers and buffers, for identifiers that are unique within their reservation. */
+let lastNumber = 0
+
+const lostAtEnd = (placement: Placement) => (error: GpuError | Cause.Done): GpuError =>
+  isGpuError(error) ? error : lost(placement, "it has ended the reservation")
+
+/** What has arrived of a job's answer. */
+class JobAnswer {
+  outcome: "output" | "error" | undefined = undefined
+  readonly #chunks: Array<Uint8Array> = []
+  #size = 0
+
+  add(part: RunPart): void {
+    if (part._tag === "End") {
+      this.outcome = part.outcome
+      return
+    }
+    this.#chunks.push(part.data)
+    this.#size += part.data.length
+  }
+
+  bytes(): Uint8Array {
+    const bytes = new Uint8Array(this.#size)
+    let offset = 0
+    for (const chunk of this.#chunks) {
+      bytes.set(chunk, offset)
+      offset += chunk.length
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * What a host answers its clients.
+ */
+import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { unsupported } from "effect-gpu-pool/GpuError"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import { type Answer, CurrentHost, type Handler } from "../FleetJob.ts"
+import { chunkBytes, HostRpcs, type RunPart } from "../protocol/HostRpcs.ts"
+import type { HostLeases } from "./HostLeases.ts"
+import type { HostState } from "./HostState.ts"
+
+/** Ranges of at most `chunkBytes` bytes. */
+const rangesOf = (offset: number, length: number): ReadonlyArray<readonly [offset: number, length: number]> =>
+  Array.from({ length: Math.ceil(length / chunkBytes) }, (_, index) => {
+    const begin = index * chunkBytes
+    return [offset + begin, Math.min(chunkBytes, length - begin)] as const
+  })
+
+const partsOf = ({ data, outcome }: Answer): Stream.Stream<RunPart> =>
+  Stream.fromIterable<RunPart>([
+    ...rangesOf(0, data.length).map(([offset, length]) => ({
+      _tag: "Chunk" as const,
+      data: data.subarray(offset, offset + length)
+    })),
+    { _tag: "End", outcome }
+  ]).pipe(Stream.rechunk(1))
+
+/** The handlers of a host that has these reservations, and runs these jobs. */
+export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArray<Handler<R>>) =>
+  Effect.gen(function*() {
+    const services = yield* Effect.context<R>()
+    const handlers = new Map(jobs.map((handler) => [handler.job.name, handler]))
+
+    return HostRpcs.of({
+      Hold: (asked) =>
+        Stream.unwrap(Effect.map(leases.hold(asked), (ended) =>
+          Stream.make("granted" as const).pipe(
+            Stream.concat(Stream.map(Stream.tick(state.timing.heartbeat), () => "alive" as const)),
+            Stream.interruptWhen(Fiber.join(ended))
+          ))),
+      Run: ({ epoch, input, job, lease, transfer }) =>
+        Stream.unwrap(Effect.gen(function*() {
+          const held = yield* leases.found(lease, epoch)
+          const handler = handlers.get(job)
+          if (handler === undefined) {
+            const known = [...handlers.keys()].join(", ")
+            const advice = `It runs ${known === "" ? "none" : known}. Give its layer the handler of the job.`
+            return yield* unsupported("Fleet.run", `the host "${state.name}"`, `the job "${job}"`, advice)
+          }
+          const bytes = input ?? (yield* held.transfers.taken(transfer ?? ""))
+          const running = handler.run(bytes).pipe(
+            Effect.provideService(CurrentHost, {
+              device: held.grant.device,
+              epoch,
+              host: state.name,
+              buffer: ({ epoch, id, lease }) => Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
+            }),
+            Effect.provideContext(services)
+          )
+          return partsOf(yield* held.run(running, () => state.whyEnded(epoch, true)))
+        })),
+      Send: ({ epoch, lease, ...chunk }) => leases.within(lease, epoch, ({ transfers }) => transfers.receive(chunk)),
+      Allocate: ({ buffer, bytes, epoch, label, lease }) =>
+        leases.within(lease, epoch, (held) => held.allocate(buffer, bytes, label)),
+      Write: ({ buffer, data, epoch, lease, offset }) =>
+        leases.within(
+          lease,
+          epoch,
+          (held) => Effect.flatMap(held.buffer(buffer), (target) => CommandQueue.write(target, data, { offset }))
+        ),
+      Read: ({ buffer, epoch, lease, length, offset }) =>
+        Stream.fromIterable(rangesOf(offset, length)).pipe(
+          Stream.rechunk(1),
+          Stream.mapEffect(([offset, length]) =>
+            leases.within(lease, epoch, (held) =>
+              Effect.flatMap(held.buffer(buffer), (source) =>
+                CommandQueue.read(source, Uint8Array, { offset, length })))
+          )
+        ),
+      Free: ({ buffer, epoch, lease }) => leases.within(lease, epoch, (held) => held.free(buffer))
+    })
+  })
