@@ -23,7 +23,6 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as Rpc from "effect/rpc/Rpc"
 import type * as RpcGroup from "effect/rpc/RpcGroup"
-import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import * as RpcServer from "effect/rpc/RpcServer"
 import * as Schedule from "effect/Schedule"
 import { SocketServer } from "effect/socket/SocketServer"
@@ -33,6 +32,7 @@ import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import type { Address } from "../protocol/FleetModel.ts"
 import { HostRpcs } from "../protocol/HostRpcs.ts"
 import type { Timing } from "../protocol/Timing.ts"
+import * as Framing from "./Framing.ts"
 import * as Psk from "./Psk.ts"
 import * as ShardingTimes from "./ShardingTimes.ts"
 import { storageError } from "./StorageError.ts"
@@ -92,9 +92,6 @@ const storages: Layer.Layer<MessageStorage | RunnerStorage, GpuError, SqlClient 
   Layer.provideMerge(Layer.effectDiscard(answers("ask the database")))
 )
 
-/** Messages have at most 16 MiB. Chunks of data are smaller, so nothing comes near it. */
-const serialization = RpcSerialization.layerSchemaBinary()
-
 /**
  * Finds out which runners answer, for those that are cut off but still reach the database. It takes longer than the timeout of a
  * broker, because a runner that ended is found by its silence in the database by then, when its locks are free too. Effect's own
@@ -145,7 +142,7 @@ export const layerClient = (
       Layer.provide(RunnerHealth.layerNoop),
       Layer.provideMerge(runners(psk, timing)),
       Layer.provideMerge(common(psk, timing, Option.none())),
-      Layer.provide(serialization)
+      Layer.provide(Framing.layer)
     )))
 
 /**
@@ -168,7 +165,7 @@ export const layerRunner = (
       Layer.provideMerge(common(psk, timing, Option.some(own))),
       Layer.provide(RpcServer.layerProtocolSocketServer),
       Layer.provide(Layer.succeed(SocketServer)(server)),
-      Layer.provide(serialization)
+      Layer.provide(Framing.layer)
     )
   }))
 
