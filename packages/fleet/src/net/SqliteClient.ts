@@ -25,8 +25,8 @@ const mostStatements = 256
  */
 const lockRetries = Schedule.spaced("5 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
 
-const attempt = <A>(operation: string, message: string, run: () => A): Effect.Effect<A, SqlError> =>
-  Effect.try({ try: run, catch: (cause) => sqlError(cause, operation, message) })
+const attempt = <A>(operation: string, message: () => string, run: () => A): Effect.Effect<A, SqlError> =>
+  Effect.try({ try: run, catch: (cause) => sqlError(cause, operation, message()) })
 
 const sqlError = (cause: unknown, operation: string, message: string): SqlError => {
   // `node:sqlite` has the number of SQLite in `errcode`; the classification reads `errno`.
@@ -95,7 +95,7 @@ const connection = (db: DatabaseSync): SqliteConnection => {
     use: (statement: StatementSync, inputs: ReadonlyArray<SQLInputValue>) => A
   ): Effect.Effect<A, SqlError> =>
     Effect.flatMap(SqlClient.SafeIntegers, (isSafe) => {
-      const once = attempt("execute", `SQLite could not run: ${sql}`, () => {
+      const once = attempt("execute", () => `SQLite could not run: ${sql.trim().replaceAll(/\s+/g, " ")}`, () => {
         const statement = prepare(sql)
         statement.setReadBigInts(isSafe)
         return use(statement, params.map(input))
@@ -123,14 +123,14 @@ const connection = (db: DatabaseSync): SqliteConnection => {
 /** Built in, but loaded here only: runtimes without it can use the rest of the package. */
 const loadSqlite = attempt(
   "connect",
-  "This runtime has no module node:sqlite. Use Node 22.19 or newer.",
+  () => "This runtime has no module node:sqlite. Use Node 22.19 or newer.",
   () => process.getBuiltinModule("node:sqlite").DatabaseSync
 )
 
 const open = (file: string): Effect.Effect<DatabaseSync, SqlError, Scope.Scope> =>
   Effect.flatMap(loadSqlite, (Database) =>
     Effect.acquireRelease(
-      attempt("connect", `SQLite could not open ${file}`, () => new Database(file, { timeout: 0 })),
+      attempt("connect", () => `SQLite could not open ${file}`, () => new Database(file, { timeout: 0 })),
       (db) => Effect.sync(() => db.close())
     ))
 

@@ -93,9 +93,16 @@ describe("a client with the secret", () => {
 /** What peers do, each until its connection has been closed. */
 const attacks: Record<string, (port: number) => Effect.Effect<void, unknown, Scope.Scope>> = {
   "has another secret": Effect.fnUntraced(function*(port) {
-    const client = yield* connected(port, { secret: Redacted.make("another") })
-    const error = yield* Effect.flip(client.Echo({ bytes }))
-    strictEqual(error._tag, "RpcClientError")
+    const logged: Array<string> = []
+    yield* Effect.gen(function*() {
+      const client = yield* connected(port, { secret: Redacted.make("another"), heartbeat: 1 })
+      for (let call = 0; call < 3; call++) {
+        strictEqual((yield* Effect.flip(client.Echo({ bytes })))._tag, "RpcClientError")
+      }
+    }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => void logged.push(String(message)))])))
+    // Once, though it tries again and again.
+    strictEqual(logged.length, 1)
+    assert.match(logged[0]!, new RegExp(`The host at 127.0.0.1:${port} .* do not trust each other .*the same secret`))
     const { client: wrong } = yield* Psk.make("test", Redacted.make("another"))
     const { opens } = yield* secured(port, wrong)
     strictEqual(yield* opens, false)
