@@ -145,9 +145,11 @@ const rules: ReadonlyArray<Rule> = [
     inside: ["packages/cli/src"],
     packages: [
       library,
+      "@effect-gpu-pool/fleet",
       "@effect-gpu-pool/observability",
       "effect",
       "@effect/platform-node",
+      "@effect/sql-pg",
       "node",
       "cli-table3",
       "wrap-ansi"

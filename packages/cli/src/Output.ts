@@ -64,6 +64,12 @@ export const printAll = <E>(text: Stream.Stream<string, E>): Effect.Effect<void,
 /** Prints a line. */
 export const print = (text: string): Effect.Effect<void, never, Stdio.Stdio> => printAll(Stream.make(`${text}\n`))
 
+const clear = "\u001b[H\u001b[J"
+
+/** Prints a text over the whole screen of a terminal, and after the one before elsewhere. */
+export const redraw = (text: string): Effect.Effect<void, never, Stdio.Stdio> =>
+  Effect.flatMap(TerminalCapabilities, ({ canAnimate }) => print(canAnimate ? `${clear}${text}` : text))
+
 /** Output can fail: the reader of a pipe may close it, as `head` does, and a disk may be full. */
 class Unwritable extends Error {
   override readonly name = "Unwritable"

@@ -18,6 +18,7 @@ import { benchCommand } from "./bench/BenchCommand.ts"
 import { devicesCommand } from "./devices/DevicesCommand.ts"
 import { doctorCommand } from "./doctor/DoctorCommand.ts"
 import { exportCommand } from "./export/ExportCommand.ts"
+import { fleetCommand } from "./fleet/FleetCommand.ts"
 import { planCommand } from "./plan/PlanCommand.ts"
 import { replayCommand } from "./replay/ReplayCommand.ts"
 import { topCommand } from "./top/TopCommand.ts"
@@ -36,6 +37,7 @@ const command = Command.make("effect-gpu-pool").pipe(
     devicesCommand,
     doctorCommand,
     topCommand,
+    fleetCommand,
     benchCommand,
     viewCommand,
     exportCommand,

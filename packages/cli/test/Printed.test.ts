@@ -4,9 +4,11 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import { deviceOf, hostOf, statusOf } from "../../fleet/test/support/status.ts"
 import * as BenchReport from "../src/bench/BenchReport.ts"
 import * as DeviceReport from "../src/devices/DeviceReport.ts"
 import * as DoctorReport from "../src/doctor/DoctorReport.ts"
+import * as FleetReport from "../src/fleet/FleetReport.ts"
 import { none } from "../src/Output.ts"
 import * as PlanText from "../src/plan/PlanText.ts"
 import { json } from "../src/Printable.ts"
@@ -162,6 +164,23 @@ const answer: Answer = {
   memories: [{ memory: "frames", device: "llvmpipe", number: 1, counts: { hits: 1 } }]
 }
 
+const fleet: FleetReport.Seen = {
+  time: 0,
+  status: statusOf([hostOf("render-1", [deviceOf("0", 5, { labels: { kind: "discrete", [hostile]: "y" } })])], {
+    waiters: 2,
+    waiting: [
+      { id: "1", label: "tile", bytes: 1, where: { host: "a", device: "0", backend: "b" }, waitedMillis: 1 },
+      { id: "2", label: undefined, bytes: 1, where: { labels: { [hostile]: "c" } }, waitedMillis: 1 }
+    ]
+  })
+}
+
+/** The text of a fleet whose states are as the broker's schema has them. */
+const fleetText = (seen: FleetReport.Seen): string => {
+  const hosts = seen.status.hosts.map((host) => ({ ...host, state: "current" as const }))
+  return FleetReport.text({ ...seen, status: { ...seen.status, hosts } }, none, endless)
+}
+
 const topText = (answer: Answer): string => {
   const watched = new Watched()
   watched.add(answer)
@@ -186,7 +205,8 @@ describe("what commands print for people", () => {
     printed("replay", replay, (report) => ReplayText.text(report, Infinity)),
     printed("a failure of replay", failed, (report) => ReplayText.firstFailure(report) ?? ""),
     printed("plan", plan, (report) => PlanText.text(report, Infinity)),
-    printed("top", answer, topText)
+    printed("top", answer, topText),
+    printed("fleet", fleet, fleetText)
   ])("has as many lines for any text: %s", (_, clean, spoilt) => {
     assert.notMatch(clean, steering)
     assert.notMatch(spoilt, steering)
@@ -203,6 +223,13 @@ describe("what commands print for scripts", () => {
   ])("parses back to the same texts, and steers no terminal: %s", (_, text, report) => {
     assert.notMatch(text, steering)
     deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(report)))
+  })
+
+  it("is so of what a broker says", () => {
+    const text = FleetReport.json(spoilt(fleet), 2)
+    assert.notMatch(text, steering)
+    const { hosts: [host] } = JSON.parse(text) as { readonly hosts: ReadonlyArray<{ readonly name: string }> }
+    strictEqual(host!.name, `render-1${hostile}`)
   })
 
   it("is so of what programs report to top", () => {

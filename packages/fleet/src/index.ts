@@ -21,6 +21,14 @@ export * as Fleet from "./Fleet.ts"
 export * as FleetJob from "./FleetJob.ts"
 
 /**
+ * What the broker knows, as metrics.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export * as FleetMetrics from "./metrics/FleetMetrics.ts"
+
+/**
  * What hosts, the broker and clients say of devices and reservations.
  *
  * @category models

@@ -32,7 +32,7 @@ import * as Stream from "effect/Stream"
 import type { Terminal } from "effect/Terminal"
 import { failing } from "../Ending.ts"
 import { mostBytes, serve } from "../LocalServer.ts"
-import { height, print, style, width } from "../Output.ts"
+import { height, print, redraw, style, width } from "../Output.ts"
 import { line, messageOf } from "../Printable.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Answer, memoriesOf, Watched } from "./Watched.ts"
@@ -168,13 +168,8 @@ const notListening = ({ cause }: ServeError, place: string): CliError.UserError 
   )
 }
 
-const clear = "\u001b[H\u001b[J"
-
-/** The whole screen on a terminal, and one table after another elsewhere. */
 const draw = Effect.fnUntraced(function*(watched: Watched) {
-  const { canAnimate } = yield* TerminalCapabilities
-  const text = TopReport.text(watched, yield* style, { width: yield* width, height: yield* height })
-  yield* print(canAnimate ? `${clear}${text}` : text)
+  yield* redraw(TopReport.text(watched, yield* style, { width: yield* width, height: yield* height }))
 })
 
 /** Draws for each request; requests made while it draws are served together. */
