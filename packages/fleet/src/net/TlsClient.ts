@@ -12,6 +12,7 @@ import * as RpcClient from "effect/rpc/RpcClient"
 import { RpcSerialization } from "effect/rpc/RpcSerialization"
 import * as Schedule from "effect/Schedule"
 import * as Socket from "effect/socket/Socket"
+import { oneWriter } from "./OneWriter.ts"
 import type { Psk } from "./Psk.ts"
 
 /** A client's options. Times are milliseconds. */
@@ -63,5 +64,5 @@ const socketTo = ({ host, port }: RunnerAddress, { psk, silence }: Options): Eff
     })
   return Effect.map(NodeSocket.makeTls(options), ({ reader, writer }) =>
     // A cluster takes a host that it cannot reach for one that is away, and waits for it in silence.
-    Socket.make({ reader: Effect.tapError(reader, tellRefusal), writer }))
+    Socket.make({ reader: Effect.tapError(reader, tellRefusal), writer: Effect.map(writer, oneWriter) }))
 }

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 import * as SocketServer from "effect/socket/SocketServer"
 import type { Address } from "../protocol/FleetModel.ts"
+import { oneWriter } from "./OneWriter.ts"
 import type { Psk } from "./Psk.ts"
 
 /** A server's options. Times are milliseconds. */
@@ -62,11 +63,14 @@ const closing = (socket: Socket.Socket): Socket.Socket =>
     reader: Effect.map(socket.reader, (reader) => ({ ...reader, pull: Effect.mapError(reader.pull, asClosed) })).pipe(
       Effect.mapError(asClosed)
     ),
-    writer: Effect.map(socket.writer, ({ write, writeAll }) => ({
-      // What cannot be written any more is not for anyone: the reader ends too.
-      write: (chunk) => Effect.ignore(write(chunk)),
-      writeAll: (chunks) => Effect.ignore(writeAll(chunks))
-    }))
+    writer: Effect.map(socket.writer, (writer) => {
+      const { write, writeAll } = oneWriter(writer)
+      return {
+        // What cannot be written any more is not for anyone: the reader ends too.
+        write: (chunk) => Effect.ignore(write(chunk)),
+        writeAll: (chunks) => Effect.ignore(writeAll(chunks))
+      }
+    })
   })
 
 const asClosed = (error: Socket.SocketError): Socket.SocketError =>

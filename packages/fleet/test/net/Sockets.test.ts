@@ -75,6 +75,27 @@ describe("a client with the secret", () => {
       strictEqual(yield* (yield* secured(port, { ...client, ciphers: "ECDHE-PSK-CHACHA20-POLY1305" })).opens, true)
     }))
 
+  it.live("makes many calls at once, and Node warns of nothing", () =>
+    Effect.gen(function*() {
+      const warnings: Array<string> = []
+      const warned = (warning: Error) => void warnings.push(warning.message)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => process.on("warning", warned)),
+        () => Effect.sync(() => process.off("warning", warned))
+      )
+      const client = yield* connected((yield* served(minute)).port)
+      const large = new Uint8Array(2 ** 18).fill(7)
+      const echoes = yield* Effect.forEach(
+        Array.from({ length: 20 }),
+        () => Effect.map(client.Echo({ bytes: large }), ({ length }) => length),
+        { concurrency: "unbounded" }
+      )
+      deepStrictEqual(new Set(echoes), new Set([large.length]))
+      // Node warns in a later turn.
+      yield* Effect.promise(() => new Promise(setImmediate))
+      deepStrictEqual(warnings, [])
+    }))
+
   it.live("whose host has gone learns it at once, and finds it again", () =>
     Effect.gen(function*() {
       const scope = yield* Scope.make()
