@@ -13,7 +13,7 @@ import type { Timing } from "./protocol/Timing.ts"
 
 /** The methods of a fleet of these hosts, which end with the scope. */
 export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<FleetHost.HostOptions<R>>, timing: Timing) {
-  const broker = yield* BrokerLink.local(timing)
+  const broker = yield* BrokerLink.local(timing, 0)
   const calls = new Map<number, HostCalls>()
   for (const [port, options] of hosts.entries()) {
     const { handlers, leases, state } = yield* FleetHost.make(options, timing)

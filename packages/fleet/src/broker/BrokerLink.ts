@@ -77,9 +77,9 @@ export const layerEntity = (timing: Timing) =>
     { concurrency: "unbounded", mailboxCapacity: "unbounded", maxIdleTime: "365 days", disableFatalDefects: true }
   )
 
-/** A broker in this process, which ends with the scope. */
-export const local = Effect.fnUntraced(function*(timing: Timing) {
-  const handlers = yield* BrokerRpcs.toHandlers(Broker.make(timing, 0))
+/** A broker in this process, which ends with the scope. See `Broker.make`. */
+export const local = Effect.fnUntraced(function*(timing: Timing, recovery: number) {
+  const handlers = yield* BrokerRpcs.toHandlers(Broker.make(timing, recovery))
   const calls = yield* Effect.provideContext(RpcTest.makeClient(BrokerRpcs), handlers)
   return linkOf(calls, timing)
 })

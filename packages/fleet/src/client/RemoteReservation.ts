@@ -72,7 +72,7 @@ export class RemoteReservation {
   /** Runs an effect that needs the reservation. It fails when the reservation is lost; `mayHaveRun` says what the error says then. */
   #while<A, E, R>(effect: Effect.Effect<A, E, R>, mayHaveRun: () => boolean): Effect.Effect<A, E | GpuError, R> {
     const gone = Effect.mapError(Deferred.await(this.#lost), (error) => mayHaveRun() ? this.#mayHaveRun(error) : error)
-    return Effect.raceFirst(effect, gone)
+    return Effect.suspend(() => Deferred.isDoneUnsafe(this.#lost) ? gone : Effect.raceFirst(effect, gone))
   }
 
   /** Runs a job here. */
