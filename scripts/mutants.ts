@@ -83,6 +83,32 @@ const mutants: ReadonlyArray<Mutant> = [
     ["this.#maxBypasses - request.bypasses", "Infinity"],
     ["        bypassesLeft--\n", ""]
   ]),
+  ...mutantsOf("packages/fleet/src/ledger/FairQueue.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+    // Devices that are closed for an earlier request, before and after it is served or gone.
+    ["if (!this.#isClosed(device, request)) best = device", "best = device"],
+    [
+      "if (this.#serveOn(first.request, group, first.device)) look(group.devices)",
+      "this.#serveOn(first.request, group, first.device)"
+    ],
+    ["this.serve(closed ? group.devices : [])", "this.serve([])"]
+  ]),
+  ...mutantsOf("packages/fleet/src/ledger/FairQueue.ts", ["packages/fleet/test/ledger/Waiting.test.ts"], [
+    ["    for (const [group, count] of left) this.#reveal(group, count)\n", ""]
+  ]),
+  ...mutantsOf("packages/fleet/src/ledger/WaitGroup.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+    // Bypasses that no request before the first counts any more, and those of requests that hosts group anew.
+    ["while (this.#bypasses.length > 0 && isBefore(this.#bypasses[0]!, first)) this.#bypasses.shift()", ""],
+    ["for (; most < bypasses; most++) this.#bypasses.unshift(request)", "most = bypasses"]
+  ]),
+  ...mutantsOf("packages/fleet/src/ledger/DeviceAccount.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+    ["    this.#ceiling -= bytes\n", ""]
+  ]),
+  ...mutantsOf("packages/fleet/src/ledger/Ledger.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+    // A late report that brings back what has ended, an epoch that comes twice, and claims after the grant.
+    ["    if (known === undefined && host.hasEnded(id)) return\n", ""],
+    ["this.#lastEpoch + 1, (join.epoch", "this.#lastEpoch, (join.epoch"],
+    ["      known.isGranted = true\n      this.#claims.delete(known)\n", "      known.isGranted = true\n"]
+  ]),
   ...mutantsOf("src/services/lease/LeaseTable.ts", ["test/services/BufferPool.test.ts"], [
     [`this.endAll("scopeClosed")`, ""]
   ]),

@@ -56,7 +56,7 @@ export class DeviceAccount {
 
   /** Its host has refused a reservation, since it has no more than this free. */
   refused(freeBytes: number): void {
-    this.#ceiling = freeBytes
+    this.#ceiling = Math.min(this.#ceiling, freeBytes)
   }
 
   /** Its host has reported. Returns whether it may have more room than before. */

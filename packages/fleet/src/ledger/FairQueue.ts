@@ -241,9 +241,7 @@ export class FairQueue {
     const { preference } = this.#options
     let best: DeviceAccount | undefined
     for (const device of devices) {
-      const { room } = device
-      if (room < request.bytes) continue
-      if (best !== undefined && (preference === "leastLeft" ? room >= best.room : room <= best.room)) continue
+      if (device.room < request.bytes || (best !== undefined && !isBetter(device, best, preference))) continue
       if (!this.#isClosed(device, request)) best = device
     }
     return best
@@ -306,4 +304,10 @@ export class FairQueue {
       if (!this.#tryAll(request, group)) at++
     }
   }
+}
+
+/** Of devices with as much room, the one that joined first is better. */
+const isBetter = (device: DeviceAccount, than: DeviceAccount, preference: Preference): boolean => {
+  const more = device.room - than.room
+  return more === 0 ? device.number < than.number : (more < 0) === (preference === "leastLeft")
 }

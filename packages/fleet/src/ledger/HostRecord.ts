@@ -13,7 +13,7 @@ export interface Placed {
   readonly id: string
   readonly bytes: number
   readonly host: HostRecord
-  readonly device: DeviceAccount
+  device: DeviceAccount
   /** The request that got it. A reservation that a host reported has none. */
   readonly request: WaitingRequest | undefined
   /** Whether the host has reported it granted. */
@@ -61,6 +61,13 @@ export class HostRecord implements DeviceHost {
   take(placed: Placed): void {
     this.placed.delete(placed.id)
     placed.device.release(placed.bytes)
+  }
+
+  /** The host offers its devices anew: what is placed on one goes to the new account of that. */
+  move(placed: Placed, to: DeviceAccount): void {
+    placed.device.release(placed.bytes)
+    placed.device = to
+    to.charge(placed.bytes)
   }
 
   /** The host has reported the end of a reservation. */

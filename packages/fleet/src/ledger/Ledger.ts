@@ -55,8 +55,8 @@ export class Ledger {
   readonly #deadlines = new OrderedList<WaitingRequest>((a, b) =>
     a.deadline === b.deadline ? a.arrival < b.arrival : a.deadline < b.deadline
   )
-  /** Where each reservation is. If several hosts report one, the others are known to these hosts' records alone. */
-  readonly #placed = new Map<string, Placed>()
+  /** Where each reservation is: mostly in one place, but several hosts may report it. The first place is the client's. */
+  readonly #placed = new Map<string, ReadonlyArray<Placed>>()
   /** Until when reservations are kept for their clients, in the order of these times. */
   readonly #claims = new Map<Placed, number>()
   #now: number
@@ -114,8 +114,7 @@ export class Ledger {
       this.#end(placed, "ended")
       open.add(placed.device)
     }
-    for (const { id } of granted) this.#adopt(host, id)
-    this.#queue.serve(open)
+    this.#queue.serve(this.#adopt(host, granted) ? this.#devices() : open)
     return true
   }
 
@@ -134,13 +133,16 @@ export class Ledger {
     const problem = Refusals.placeProblem(place)
     if (problem !== undefined) return this.#port.failed(place.id, problem)
     const refusing = this.#refusing(place)
-    const placed = this.#placed.get(place.id)
-    if (placed !== undefined && (place.refused === undefined || !isOn(placed, place.refused))) {
-      return this.#port.placed(placementOf(placed))
+    const before = this.#placeOf(place.id)
+    // The host does not have it, whatever it reported before. If it does after all, it reports that again.
+    if (before !== undefined && place.refused !== undefined && isOn(before, place.refused)) this.#end(before, "ended")
+    const placed = this.#placeOf(place.id)
+    if (placed !== undefined) this.#port.placed(placementOf(placed))
+    else if (!this.#waiting.has(place.id)) {
+      const request = before?.request ?? new WaitingRequest(place, this.#arrivals++, this.#now)
+      return this.#enter(request, refusing)
     }
-    if (placed !== undefined) this.#undo(placed)
-    if (this.#waiting.has(place.id)) return
-    this.#enter(placed?.request ?? new WaitingRequest(place, this.#arrivals++, this.#now), refusing)
+    if (refusing !== undefined) this.#queue.serve([refusing])
   }
 
   /** The client of a reservation is gone. Once the host has granted it, the host says when it ends. */
@@ -148,7 +150,7 @@ export class Ledger {
     this.tick(now)
     const request = this.#waiting.get(id)
     if (request !== undefined) this.#drop(request)
-    const placed = this.#placed.get(id)
+    const placed = this.#placeOf(id)
     if (placed === undefined || placed.isGranted) return
     this.#end(placed, "ended")
     this.#queue.serve([placed.device])
@@ -219,33 +221,31 @@ export class Ledger {
     host.offers(join)
     this.#lost.delete(host.name)
     this.#hosts.set(host.name, host)
+    const grants = continues ? join.grants : []
     this.#devicesChanged(() => {
-      if (continues) { for (const grant of join.grants) this.#granted(host, grant) }
+      for (const grant of grants) this.#granted(host, grant)
+      this.#adopt(host, grants)
     })
-    if (continues) { for (const { id } of join.grants) this.#adopt(host, id) }
   }
 
   /** A host joins in the epoch that it is in. Of what it did not name, only what its client has not come for goes on. */
   #joinsAgain(host: HostRecord, join: Join): void {
     this.#heard(host)
-    host.state = "current"
     const before = Array.from(host.placed.values())
     const named = new Set(join.grants.map(({ id }) => id))
     const refill = (): void => {
       for (const placed of before) {
         const device = host.devices.get(placed.device.offered.name)
-        if (named.has(placed.id) || placed.isGranted || device === undefined) this.#end(placed, "ended")
-        else if (device !== placed.device) this.#move(placed, device)
+        if (device === undefined || (placed.isGranted && !named.has(placed.id))) this.#end(placed, "ended")
+        else if (device !== placed.device) host.move(placed, device)
       }
       for (const grant of join.grants) this.#granted(host, grant)
+      this.#adopt(host, join.grants)
     }
-    if (host.offers(join)) this.#devicesChanged(refill)
-    else {
-      for (const device of host.devices.values()) device.reported()
-      refill()
-      this.#queue.serve(host.devices.values())
-    }
-    for (const { id } of join.grants) this.#adopt(host, id)
+    if (host.offers(join)) return this.#devicesChanged(refill)
+    for (const device of host.devices.values()) device.reported()
+    refill()
+    this.#queue.serve(this.#devices())
   }
 
   #heard(host: HostRecord): void {
@@ -271,46 +271,48 @@ export class Ledger {
     this.#put({ id, bytes, host, device, request, isGranted: true })
   }
 
-  /** A waiting reservation turns out to be granted, by an earlier broker: its client gets the same answer. */
-  #adopt(host: HostRecord, id: string): void {
-    const request = this.#waiting.get(id)
-    const placed = host.placed.get(id)
-    if (request === undefined || placed === undefined || this.#placed.get(id) !== placed) return
-    this.#drop(request)
-    this.#port.placed(placementOf(placed))
+  /**
+   * Waiting reservations turn out to be granted, by an earlier broker: their clients get the same answer. Returns whether there are any;
+   * the caller then serves the queue.
+   */
+  #adopt(host: HostRecord, grants: ReadonlyArray<Grant>): boolean {
+    let some = false
+    this.#withoutServing(() => {
+      for (const { id } of grants) {
+        const request = this.#waiting.get(id)
+        const placed = host.placed.get(id)
+        if (request === undefined || placed === undefined) continue
+        some = true
+        this.#drop(request)
+        this.#port.placed(placementOf(placed))
+      }
+    })
+    return some
   }
 
   #put(placed: Placed): void {
     placed.host.put(placed)
     this.#counts.placed++
-    if (!this.#placed.has(placed.id)) this.#placed.set(placed.id, placed)
+    this.#placed.set(placed.id, [...this.#placed.get(placed.id) ?? [], placed])
   }
 
-  #move(placed: Placed, device: DeviceAccount): void {
-    const claim = this.#claims.get(placed)
-    this.#end(placed, "ended")
-    const moved = { ...placed, device }
-    this.#put(moved)
-    if (claim !== undefined) this.#claims.set(moved, claim)
+  #placeOf(id: string): Placed | undefined {
+    return this.#placed.get(id)?.[0]
   }
 
   /** A reservation ends. The caller then serves the queue. */
   #end(placed: Placed, how: "ended" | "lost"): void {
     placed.host.take(placed)
     this.#claims.delete(placed)
-    if (this.#placed.get(placed.id) === placed) this.#placed.delete(placed.id)
+    const others = this.#placed.get(placed.id)!.filter((other) => other !== placed)
+    if (others.length === 0) this.#placed.delete(placed.id)
+    else this.#placed.set(placed.id, others)
     this.#counts[how]++
   }
 
   #expire(placed: Placed): void {
     this.#end(placed, "ended")
     this.#queue.serve([placed.device])
-  }
-
-  /** Undoes a placement that the host has refused. If the host has granted it before, it has the bytes until it says otherwise. */
-  #undo(placed: Placed): void {
-    if (placed.isGranted) this.#placed.delete(placed.id)
-    else this.#end(placed, "ended")
   }
 
   /** Notes what a host has free that has refused a reservation. */
@@ -333,29 +335,44 @@ export class Ledger {
     this.#devicesChanged()
   }
 
+  #devices(): ReadonlyArray<DeviceAccount> {
+    return Array.from(this.#hosts.values(), (host) => Array.from(host.devices.values())).flat()
+  }
+
   /** Groups the waiting requests anew, fails those that can never fit any more, and serves the others. */
   #devicesChanged(before: () => void = () => {}): void {
-    const devices = Array.from(this.#hosts.values(), (host) => Array.from(host.devices.values())).flat()
+    const devices = this.#devices()
     this.#queue.setDevices(devices)
     before()
     if (this.#queue.isPaused) return
-    this.#failImpossible()
+    this.#failAll((request) => this.#isTooLarge(request))
     this.#queue.serve(devices)
   }
 
-  #failImpossible(): void {
-    for (const request of Array.from(this.#waiting.values())) {
-      const [largest] = this.#queue.named(request)
-      if (largest !== undefined && largest.limit < request.bytes) this.#fail(request, undefined)
-    }
+  #isTooLarge(request: WaitingRequest): boolean {
+    const [largest] = this.#queue.named(request)
+    return largest !== undefined && largest.limit < request.bytes
   }
 
   #recovered(): void {
     this.#queue.isPaused = false
     this.#devicesChanged()
-    for (const request of Array.from(this.#waiting.values())) {
-      if (request.onExhausted === "fail" && this.#queue.has(request)) this.#fail(request, undefined)
-    }
+    this.#failAll(({ onExhausted }) => onExhausted === "fail")
+    this.#queue.serve(this.#devices())
+  }
+
+  /** The caller then serves the queue. */
+  #failAll(which: (request: WaitingRequest) => boolean): void {
+    this.#withoutServing(() => {
+      for (const request of Array.from(this.#waiting.values())) if (which(request)) this.#fail(request, undefined)
+    })
+  }
+
+  #withoutServing(step: () => void): void {
+    const { isPaused } = this.#queue
+    this.#queue.isPaused = true
+    step()
+    this.#queue.isPaused = isPaused
   }
 
   #timedOut(request: WaitingRequest): void {
@@ -367,9 +384,7 @@ export class Ledger {
     if (request.deadline < Infinity) this.#deadlines.add(request)
     const isServed = refusing === undefined ? this.#queue.add(request) : this.#queue.addAgain(request, refusing)
     if (isServed || this.#queue.isPaused) return
-    const [largest] = this.#queue.named(request)
-    const isTooLarge = largest !== undefined && largest.limit < request.bytes
-    if (isTooLarge || request.onExhausted === "fail") this.#fail(request, undefined)
+    if (request.onExhausted === "fail" || this.#isTooLarge(request)) this.#fail(request, undefined)
   }
 
   /** A waiting request gets a device. */
@@ -402,8 +417,9 @@ export class Ledger {
       : large.length === 0
       ? Refusals.neverFits(request, named[0]!)
       : Refusals.noRoom(request, large, waitedMillis)
-    this.#drop(request)
+    this.#forget(request)
     this.#port.failed(request.id, error)
+    this.#queue.remove(request)
   }
 }
 
