@@ -9,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { commandTests } from "../../../test/support/command.ts"
 import { commandInProcess } from "./inProcess.ts"
 
@@ -81,6 +82,25 @@ describe("effect-gpu-pool fleet", () => {
         going.child.kill("SIGINT")
         strictEqual(yield* Effect.promise(() => going.ended), 130)
       }))
+  })
+
+  it("says which package PostgreSQL needs, where that is not installed", async () => {
+    const hooks = `import { registerHooks } from "node:module"
+registerHooks({
+  resolve: (specifier, context, next) => {
+    if (specifier.startsWith("@effect/sql-pg")) throw new Error("Cannot find package '@effect/sql-pg'")
+    return next(specifier, context)
+  }
+})`
+    const file = join(home, "hooks.mjs")
+    writeFileSync(file, hooks)
+    const { code, stderr, stdout } = await runAlone(["fleet", "--storage", "postgres://me@127.0.0.1:1/fleet"], {
+      ...secret,
+      NODE_OPTIONS: `${process.env["NODE_OPTIONS"] ?? ""} --import=${pathToFileURL(file).href}`
+    })
+    deepStrictEqual([code, stdout], [1, ""])
+    assert.include(stderr, "PostgreSQL needs the package @effect/sql-pg, which cannot be loaded: Cannot find package")
+    assert.include(stderr, "npm install @effect/sql-pg")
   })
 
   it.each([

@@ -312,6 +312,31 @@ describe("what top reads", () => {
     }
   })
 
+  it("has a column of hosts where a program names its own", () => {
+    const watched = new Watched()
+    const attributes = { memory: "frames", device: "d", number: "1" }
+    const add = (host: Readonly<Record<string, string>>) =>
+      watched.add({
+        program: watched.connect(),
+        time: 0,
+        memories: memoriesOf(snapshot(counter("gpu_pool_hits_total", 1, { ...attributes, ...host })))
+      })
+    const cells = () =>
+      TopReport.text(watched, none, endless).split("\n").filter((row) => row.startsWith("│")).map((row) =>
+        row.split("│").slice(1, 4).map((cell) => cell.trim())
+      )
+    add({})
+    deepStrictEqual(cells(), [["program", "memory", "device"], ["1", "frames", "d"]])
+    add({ host: "render-2" })
+    deepStrictEqual(cells(), [["program", "host", "memory"], ["1", "", "frames"], ["2", "render-2", "frames"]])
+    const [first, second] = watched.programs.map((answer) =>
+      JSON.parse(TopReport.json(answer)) as {
+        readonly memories: ReadonlyArray<{ readonly host?: string }>
+      }
+    )
+    deepStrictEqual([first, second].map((answer) => answer!.memories[0]!.host), [undefined, "render-2"])
+  })
+
   it("says what a program lacks that reports no pool, and shows no text of others as it is", () => {
     const watched = new Watched()
     watched.add({ program: watched.connect(), time: 0, memories: [] })

@@ -21,6 +21,7 @@ export const json = ({ memories, program, time }: Answer): string =>
       ...memory.counts,
       memory: memory.memory,
       device: memory.device,
+      host: memory.host,
       number: memory.number,
       hitRate: hitRate(memory)
     }))
@@ -79,6 +80,7 @@ const marked = (count: number, mark: (text: string) => string): string => count 
 
 const columns: { readonly [head: string]: Cell } = {
   program: ({ program }) => String(program),
+  host: ({ host = "" }, _, room) => withoutMiddle(line(host), room.device),
   // the number tells equal labels apart, so it is never cut
   memory: ({ memory, number }, _, room) => {
     const suffix = number === 1 ? "" : ` ${number}`
@@ -98,7 +100,11 @@ const columns: { readonly [head: string]: Cell } = {
 }
 
 /** The columns that a narrow terminal leaves out, the first ones first: a wrapped row cannot be read. */
-const dispensable = ["device", "limit", "leases/s", "held", "program"]
+const dispensable = ["device", "limit", "leases/s", "held", "program", "host"]
+
+/** There is a column of hosts where programs name theirs. */
+const headsOf = (memories: ReadonlyArray<WatchedMemory>): ReadonlyArray<string> =>
+  Object.keys(columns).filter((head) => head !== "host" || memories.some(({ host }) => host !== undefined))
 
 /** Names are cut to these widths before a column is left out. */
 const least: NameRoom = { memory: 20, device: 20 }
@@ -116,7 +122,7 @@ const fitting = (
   style: Style,
   width: number,
   [first, ...others] = dispensable,
-  heads = Object.keys(columns)
+  heads = headsOf(memories)
 ): string => {
   const drawn = (room: NameRoom): string =>
     table(
@@ -137,4 +143,4 @@ const fitting = (
     : fitting(memories, style, width, others, heads.filter((head) => head !== first))
 }
 
-const onTheLeft = ["program", "memory", "device"]
+const onTheLeft = ["program", "host", "memory", "device"]

@@ -10,6 +10,8 @@ export interface ReportedMemory {
   /** The label of the pool, or of the device memory that several pools share. */
   readonly memory: string | null
   readonly device: string
+  /** The host, where the program says one. */
+  readonly host?: string
   /** Distinguishes memories of equal label on one device, from 1. */
   readonly number: number
   readonly counts: Readonly<Record<string, number>>
@@ -41,8 +43,8 @@ export const memoriesOf = (snapshot: DevToolsSchema.MetricsSnapshot): ReadonlyAr
   for (const metric of snapshot.metrics) {
     const value = metric.id.startsWith(prefix) ? valueOf(metric) : undefined
     if (value === undefined) continue
-    const { device = "", memory = null, number = "1" } = metric.attributes ?? {}
-    const place = { memory, device, number: Number(number) }
+    const { device = "", host, memory = null, number = "1" } = metric.attributes ?? {}
+    const place = { memory, device, number: Number(number), ...host === undefined ? {} : { host } }
     const key = keyOf(place)
     const known = found.get(key) ?? { ...place, counts: {} }
     const name = nameOf(metric.id)
