@@ -23,8 +23,19 @@ const name = fc.constantFrom(...names)
 const millis = fc.integer({ min: 0, max: 30_000 })
 
 const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ do: fc.constant("run" as const), bytes: fc.integer({ min: 1, max: 1000 }), millis, isIdempotent: fc.boolean() }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("reserve" as const), bytes: fc.integer({ min: 1, max: 1000 }), millis }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant("run" as const),
+      bytes: fc.integer({ min: 1, max: 1000 }),
+      millis,
+      isIdempotent: fc.boolean()
+    })
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("reserve" as const), bytes: fc.integer({ min: 1, max: 1000 }), millis })
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("interrupt" as const), nth: fc.nat() }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant("wait" as const), millis: fc.integer({ min: 1, max: 8000 }) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant("stall" as const), name }) },
@@ -85,10 +96,12 @@ class Run {
           Effect.map(
             world.fleet.run(step.isIdempotent ? this.Again : this.Once, { id, bytes: step.bytes, millis: step.millis }),
             (answer) => assert.strictEqual(answer, id)
-          ))
+          )
+        )
       case "reserve":
         return yield* this.client(() =>
-          Effect.scoped(Effect.andThen(world.fleet.reserve({ bytes: step.bytes }), Effect.sleep(step.millis))))
+          Effect.scoped(Effect.andThen(world.fleet.reserve({ bytes: step.bytes }), Effect.sleep(step.millis)))
+        )
       case "interrupt": {
         const fiber = this.clients[step.nth % Math.max(1, this.clients.length)]
         return fiber === undefined ? undefined : yield* Fiber.interrupt(fiber)
@@ -150,7 +163,12 @@ const program = (steps: ReadonlyArray<Step>) =>
     }
     yield* TestClock.adjust(world.timing.claimTimeout + world.timing.hostTimeout)
     const { hosts, waiters } = yield* world.fleet.status
-    deepStrictEqual({ waiters, reserved: hosts.flatMap(({ devices }) => devices.map(({ reservedBytes }) => reservedBytes)).filter((bytes) => bytes > 0) }, {
+    deepStrictEqual({
+      waiters,
+      reserved: hosts.flatMap(({ devices }) => devices.map(({ reservedBytes }) => reservedBytes)).filter((bytes) =>
+        bytes > 0
+      )
+    }, {
       waiters: 0,
       reserved: []
     })
@@ -160,7 +178,9 @@ const program = (steps: ReadonlyArray<Step>) =>
     }
     const isOnce = steps.filter((step) => step.do === "run" || step.do === "reserve")
       .map((step) => step.do === "run" && !step.isIdempotent)
-    for (const [id, times] of run.begun) if (isOnce[id] === true) assert.strictEqual(times, 1, `job ${id} ran ${times} times`)
+    for (const [id, times] of run.begun) {
+      if (isOnce[id] === true) assert.strictEqual(times, 1, `job ${id} ran ${times} times`)
+    }
   }).pipe(Effect.scoped, Effect.provide(TestClock.layer()))
 
 describe("random programs", () => {

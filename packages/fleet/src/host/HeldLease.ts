@@ -50,12 +50,7 @@ export class HeldLease {
     const context = yield* Effect.context<LeaseServices>()
     const scope = yield* Effect.scope
     const lease = new HeldLease(grant, transfers, context, yield* Scope.fork(scope), yield* FiberSet.make())
-    yield* Effect.addFinalizer(() =>
-      Effect.suspend(() => {
-        lease.isOpen = false
-        return FiberSet.clear(lease.#jobs)
-      })
-    )
+    yield* Effect.addFinalizer(() => Effect.sync(() => void (lease.isOpen = false)))
     return lease
   })
 

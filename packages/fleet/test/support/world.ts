@@ -104,6 +104,10 @@ export interface WorldHost {
   readonly state: HostState
   /** The counters of the pools of its devices, added up. */
   readonly stats: Effect.Effect<PoolStats>
+  /** A connection to it. */
+  readonly calls: Effect.Effect<HostCalls, never, Scope.Scope>
+  /** Runs an effect of the host's own program, beside the fleet. */
+  readonly own: <A, E>(effect: Effect.Effect<A, E, BufferPools.BufferPools>) => Effect.Effect<A, E>
   /** Closes its layer: it drains. */
   readonly close: Effect.Effect<void>
 }
@@ -121,6 +125,8 @@ export interface World {
 export interface WorldOptions {
   readonly hosts: ReadonlyArray<FleetHost.HostOptions>
   readonly timing?: Timing.Options | undefined
+  /** The limit of each device's pool. */
+  readonly poolBytes?: number | undefined
 }
 
 /** Brokers, one after the other. A call to one that has been replaced is made again to the next, as in a cluster. */
@@ -159,6 +165,7 @@ let incarnations = 0
 /** A world that ends with the scope. */
 export const make = Effect.fnUntraced(function*(options: WorldOptions) {
   const timing = Timing.make(options.timing)
+  const pool = options.poolBytes === undefined ? undefined : { pool: { maxBytes: options.poolBytes } }
   const outer = yield* Effect.scope
   const { failOver, link } = yield* brokers(timing)
   const hosts = new Map<string, WorldHost>()
@@ -167,11 +174,12 @@ export const make = Effect.fnUntraced(function*(options: WorldOptions) {
   const start = Effect.fnUntraced(function*(host: FleetHost.HostOptions) {
     const scope = yield* Scope.fork(outer)
     const network = new Network()
-    const pools = yield* Layer.buildWithScope(Layer.fresh(BufferPools.layer(() => HostBackend.layer())), scope)
+    const pools = yield* Layer.buildWithScope(Layer.fresh(BufferPools.layer(() => HostBackend.layer(), pool)), scope)
     const made = yield* Effect.provideContext(FleetHost.make(host, timing), pools)
     const handlers = yield* Effect.provideContext(HostRpcs.toHandlers(Effect.succeed(made.handlers)), pools)
     const context = Context.merge(pools, handlers)
-    const port = calls.push(Effect.provideContext(connect(network), context)) - 1
+    const connection = Effect.provideContext(connect(network), context)
+    const port = calls.push(connection) - 1
     yield* MembershipLoop.stay({
       ...made,
       broker: link(network),
@@ -181,6 +189,8 @@ export const make = Effect.fnUntraced(function*(options: WorldOptions) {
     const started: WorldHost = {
       network,
       state: made.state,
+      calls: connection,
+      own: (effect) => Effect.provideContext(effect, pools),
       stats: Effect.map(Context.get(pools, BufferPools.BufferPools).stats, ({ total }) => total.buffers),
       close: Scope.close(scope, Exit.void)
     }
