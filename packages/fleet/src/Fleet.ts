@@ -10,7 +10,7 @@
 import type { BufferPools } from "effect-gpu-pool/BufferPools"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Context from "effect/Context"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
@@ -25,6 +25,8 @@ import type {
   RunOptions
 } from "./client/FleetClient.ts"
 import * as ClusterFleet from "./ClusterFleet.ts"
+import type { DurableMethods } from "./durable/DurableClient.ts"
+import { DurableJobs } from "./DurableJob.ts"
 import type { Job } from "./FleetJob.ts"
 import type { HostOptions } from "./host/FleetHost.ts"
 import * as LocalFleet from "./LocalFleet.ts"
@@ -277,6 +279,14 @@ export const near = ({ device, host }: FleetBuffer): Where => ({ device, host })
  */
 export const status: Effect.Effect<FleetStatus, GpuError, Fleet> = Fleet.use((fleet) => fleet.status)
 
+/** A layer of both services. */
+const layerOf = <E, R>(
+  methods: Effect.Effect<{ readonly fleet: FleetMethods; readonly durable: DurableMethods }, E, R>
+): Layer.Layer<Fleet | DurableJobs, E, Exclude<R, Scope.Scope>> =>
+  Layer.effectContext(
+    Effect.map(methods, ({ durable, fleet }) => Context.add(Context.make(Fleet, fleet), DurableJobs, durable))
+  )
+
 /**
  * The times of a fleet, and the devices and jobs of its one host.
  *
@@ -297,8 +307,8 @@ export interface LocalOptions<R = never> extends HostOptions<R> {
  */
 export const layerLocal = <R = never>(
   options: LocalOptions<R>
-): Layer.Layer<Fleet, GpuError, BufferPools | Exclude<R, Scope.Scope>> =>
-  Layer.effect(Fleet, LocalFleet.make([options], Timing.make(options.timing)))
+): Layer.Layer<Fleet | DurableJobs, GpuError, BufferPools | Exclude<R, Scope.Scope>> =>
+  layerOf(LocalFleet.make([options], Timing.make(options.timing)))
 
 /**
  * How a process of a fleet finds the others, and is one of them: the shared secret, and the times, which must be the same in all.
@@ -337,8 +347,10 @@ export interface ClientOptions {
  * @category layers
  * @since 0.1.0
  */
-export const layerClient = ({ timing, ...options }: ClientOptions): Layer.Layer<Fleet, GpuError, SqlClient> =>
-  Layer.effect(Fleet, ClusterFleet.user("Fleet.layerClient", options, Timing.make(timing)))
+export const layerClient = (
+  { timing, ...options }: ClientOptions
+): Layer.Layer<Fleet | DurableJobs, GpuError, SqlClient> =>
+  layerOf(ClusterFleet.user("Fleet.layerClient", options, Timing.make(timing)))
 
 /**
  * What a host is, where the others reach it, and how it finds them.
@@ -388,5 +400,5 @@ export interface ClusterHostOptions<R = never> extends HostOptions<R>, ClientOpt
  */
 export const layerHost = <R = never>(
   { timing, ...options }: ClusterHostOptions<R>
-): Layer.Layer<Fleet, GpuError, BufferPools | SqlClient | Exclude<R, Scope.Scope>> =>
-  Layer.effect(Fleet, ClusterFleet.host("Fleet.layerHost", options, Timing.make(timing)))
+): Layer.Layer<Fleet | DurableJobs, GpuError, BufferPools | SqlClient | Exclude<R, Scope.Scope>> =>
+  layerOf(ClusterFleet.host("Fleet.layerHost", options, Timing.make(timing)))

@@ -5,7 +5,7 @@
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import type * as BufferPools from "effect-gpu-pool/BufferPools"
-import { GpuError } from "effect-gpu-pool/GpuError"
+import { GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -189,7 +189,10 @@ export const handler = <Input, Output, Failure, R>(
     run: (input) =>
       Effect.flatMap(decode(`${job.name}: its input`, job.input, input), (value) =>
         run(value).pipe(
-          Effect.matchEffect({ onSuccess: encoded(job.output, "output"), onFailure: encoded(job.error, "error") })
+          Effect.matchEffect({
+            onSuccess: encoded(job.output, "output"),
+            onFailure: (error) => isGpuError(error) ? Effect.fail(error) : encoded(job.error, "error")(error)
+          })
         )) as Effect.Effect<Answer, GpuError, Exclude<R, Services> | Services>
   }
 }

@@ -5,6 +5,14 @@
  */
 
 /**
+ * Jobs that outlive the program that asks for them.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export * as DurableJob from "./DurableJob.ts"
+
+/**
  * Reservations and jobs on whichever host has room.
  *
  * @category services

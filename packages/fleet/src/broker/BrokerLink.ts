@@ -2,13 +2,16 @@
  * The way to the broker, wherever it is: in this process, or on the host of a cluster that has it now.
  */
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Cause from "effect/Cause"
 import type {
   AlreadyProcessingMessage,
   EntityNotAssignedToRunner,
   MailboxFull,
   PersistenceError
 } from "effect/cluster/ClusterError"
+import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Entity from "effect/cluster/Entity"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as RpcClient from "effect/rpc/RpcClient"
@@ -29,24 +32,36 @@ export interface BrokerLink {
   readonly status: Effect.Effect<FleetStatus>
 }
 
-/** What says that the broker is between two runners, or that its runner is gone. */
-type Gap = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner
+/** The call was interrupted where it was served, because the broker or its runner ends: its caller is not. */
+class CallEnded extends Data.TaggedError("CallEnded") {}
 
-const gaps = ["MailboxFull", "AlreadyProcessingMessage", "PersistenceError", "EntityNotAssignedToRunner"]
+/** What says that the broker is between two runners, or that its runner is gone. */
+type Gap = MailboxFull | AlreadyProcessingMessage | PersistenceError | EntityNotAssignedToRunner | CallEnded
+
+const gaps = ["MailboxFull", "AlreadyProcessingMessage", "PersistenceError", "EntityNotAssignedToRunner", "CallEnded"]
 
 const isGap = (error: unknown): error is Gap =>
   Predicate.hasProperty(error, "_tag") && gaps.includes(String(error._tag))
 
 type Calls = RpcClient.FromGroup<typeof BrokerRpcs, Gap>
 
-/** The broker as an entity of the cluster: the runner that has its shard runs it. */
-const BrokerEntity = Entity.fromRpcGroup("FleetBroker", BrokerRpcs)
+/**
+ * The broker as an entity of the cluster: the runner that has its shard runs it. When it moves, calls that wait for room end at once,
+ * and are made again: else the next broker could not begin before they are served, or `entityTerminationTimeout` is over.
+ */
+const BrokerEntity = Entity.fromRpcGroup(
+  "FleetBroker",
+  BrokerRpcs.annotateRpcs(ClusterSchema.InterruptOnTermination, true)
+)
 
 const linkOf = (calls: Calls, timing: Timing): BrokerLink => {
   const again = Schedule.spaced(timing.heartbeat / 4)
   const patient = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, Exclude<E, Gap>> =>
     // The schedule never ends, so no gap is left.
-    Effect.retry(call, { schedule: again, while: isGap }) as Effect.Effect<A, Exclude<E, Gap>>
+    Effect.retry(Effect.catchCauseIf(call, Cause.hasInterruptsOnly, () => Effect.fail(new CallEnded())), {
+      schedule: again,
+      while: isGap
+    }) as Effect.Effect<A, Exclude<E, Gap>>
   return {
     join: (join) => patient(calls.Join(join)),
     report: (report) => patient(calls.Report(report)),

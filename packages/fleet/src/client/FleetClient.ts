@@ -1,7 +1,7 @@
 /**
  * The methods of a fleet for programs, on the ways to its broker and its hosts.
  */
-import { deviceUnavailable, type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import { deviceUnavailable, type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -13,11 +13,12 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { BrokerLink } from "../broker/BrokerLink.ts"
-import type { Job } from "../FleetJob.ts"
+import type { Answer, Job } from "../FleetJob.ts"
 import type { Place } from "../protocol/BrokerRpcs.ts"
 import { type FleetBuffer, type FleetStatus, type Placement, Where } from "../protocol/FleetModel.ts"
 import { chunkBytes } from "../protocol/HostRpcs.ts"
 import type { Timing } from "../protocol/Timing.ts"
+import { decodeAnswer, type EncodedJob, encodeJob } from "./EncodedJob.ts"
 import type { HostLinks } from "./HostLinks.ts"
 import { callsOf, RemoteReservation } from "./RemoteReservation.ts"
 
@@ -131,8 +132,21 @@ export interface FleetMethods {
   readonly status: Effect.Effect<FleetStatus, GpuError>
 }
 
+/** What a client does besides, for durable jobs. */
+export interface FleetClient extends FleetMethods {
+  /**
+   * As `run`, with bytes for the input and the output. `begins` runs each time before the job is sent to a host: where it fails, the job
+   * is not sent.
+   */
+  readonly runEncoded: <R = never>(
+    job: EncodedJob,
+    options?: RunOptions,
+    begins?: (reservation: Reservation) => Effect.Effect<void, GpuError, R>
+  ) => Effect.Effect<Answer, GpuError, R>
+}
+
 /** A client with these ways. */
-export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): FleetMethods => {
+export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): FleetClient => {
   /** The reservations of this client whose scopes are open. */
   const reservations = new Map<string, RemoteReservation>()
 
@@ -184,17 +198,24 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
         : Effect.succeed(found)
     })
 
-  const run: FleetMethods["run"] = (job, input, options = {}) => {
+  const runEncoded: FleetClient["runEncoded"] = (job, options = {}, begins = () => Effect.void) => {
     const { retry = defaultRetry, within, ...reserving } = options
-    if (within !== undefined) return Effect.flatMap(found("Fleet.run", within), (held) => held.run(job, input))
-    const once = Effect.suspend(() =>
-      Effect.scoped(Effect.flatMap(
-        reserve({ bytes: job.bytes(input), where: job.where(input), label: job.name, ...reserving }),
-        (reservation) => Effect.flatMap(found("Fleet.run", reservation), (held) => held.run(job, input))
-      ))
-    )
+    const runIn = (reservation: Reservation) =>
+      Effect.flatMap(
+        found("Fleet.run", reservation),
+        (held) => Effect.andThen(begins(held.placement), held.run(job))
+      )
+    if (within !== undefined) return runIn(within)
+    const { bytes, name: label, where } = job
+    const once = Effect.scoped(Effect.flatMap(reserve({ bytes, where, label, ...reserving }), runIn))
     return Effect.retry(once, { schedule: retry, while: (error) => mayRunAgain(error, job.isIdempotent) })
   }
+
+  const run: FleetMethods["run"] = (job, input, options) =>
+    encodeJob(job, input).pipe(
+      Effect.flatMap((encoded) => runEncoded(encoded, options)),
+      Effect.flatMap((answer) => decodeAnswer(job, answer))
+    )
 
   /** The calls of the host that a buffer is on. */
   const hostOf = (buffer: FleetBuffer) =>
@@ -206,6 +227,7 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
   return {
     reserve,
     run,
+    runEncoded,
     map: (job, inputs, { concurrency, ordered = true, ...options }) =>
       Stream.mapEffect(
         Stream.isStream(inputs) ? inputs : Stream.fromIterable(inputs),
@@ -243,9 +265,7 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
 
 const defaultRetry = Schedule.max([Schedule.exponential("100 millis"), Schedule.recurs(10)])
 
-const mayRunAgain = (error: unknown, isIdempotent: boolean): boolean => {
-  if (!isGpuError(error)) return false
-  const { reason } = error
+const mayRunAgain = ({ reason }: GpuError, isIdempotent: boolean): boolean => {
   return reason._tag === "HostLost" ? isIdempotent || !reason.mayHaveRun : reason._tag === "DeviceLost" && isIdempotent
 }
 

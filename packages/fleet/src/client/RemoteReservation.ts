@@ -2,14 +2,14 @@
  * A reservation on a host, as the client has it: held while its scope is open, and lost when the host says so, or nothing.
  */
 import { type GpuError, HostLost, isGpuError, make } from "effect-gpu-pool/GpuError"
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Job } from "../FleetJob.ts"
+import type { Answer } from "../FleetJob.ts"
 import type { FleetBuffer, Placement } from "../protocol/FleetModel.ts"
 import { chunkBytes, type RunPart } from "../protocol/HostRpcs.ts"
-import { decode, encode } from "../protocol/JobData.ts"
+import type { EncodedJob } from "./EncodedJob.ts"
 import type { HostLinks } from "./HostLinks.ts"
 
 /** A host in one of its epochs. */
@@ -26,13 +26,19 @@ export const callsOf = Effect.fnUntraced(function*(links: HostLinks, host: HostE
     isGpuError(error)
       ? Effect.fail(error)
       : Effect.andThen(links.failed(host.address), Effect.fail(lost(host, `its connection failed: ${error.message}`)))
+  // The host interrupts what it still serves when its process ends. The caller is not interrupted.
+  const ended = () => Effect.fail(lost(host, "it has ended"))
   return {
     calls,
     call: <A, E extends { readonly message: string }, R>(call: Effect.Effect<A, E, R>): Effect.Effect<A, GpuError, R> =>
-      Effect.catch(call, toGpuError),
+      Effect.catch(Effect.catchCauseIf(call, Cause.hasInterruptsOnly, ended), toGpuError),
     stream: <A, E extends { readonly message: string }, R>(
       stream: Stream.Stream<A, E, R>
-    ): Stream.Stream<A, GpuError, R> => Stream.catch(stream, (error) => Stream.fromEffect(toGpuError(error)))
+    ): Stream.Stream<A, GpuError, R> =>
+      stream.pipe(
+        Stream.catchCauseIf(Cause.hasInterruptsOnly, () => Stream.fromEffect(ended())),
+        Stream.catch((error) => Stream.fromEffect(toGpuError(error)))
+      )
   }
 })
 
@@ -76,15 +82,11 @@ export class RemoteReservation {
   }
 
   /** Runs a job here. */
-  run<Input, Output, Failure>(
-    job: Job<Input, Output, Failure>,
-    input: Input
-  ): Effect.Effect<Output, Failure | GpuError> {
+  run({ input: bytes, name }: Pick<EncodedJob, "input" | "name">): Effect.Effect<Answer, GpuError> {
     let isSent = false
     const running = Effect.gen({ self: this }, function*() {
       const { call, calls, stream } = this.#calls
       const within = { lease: this.placement.id, epoch: this.placement.epoch }
-      const bytes = yield* encode(`${job.name}: its input`, job.input, input)
       const transfer = bytes.length > chunkBytes ? `${within.lease}/${++lastNumber}` : undefined
       if (transfer !== undefined) {
         for (let offset = 0; offset < bytes.length; offset += chunkBytes) {
@@ -95,17 +97,15 @@ export class RemoteReservation {
       isSent = true
       const answer = new JobAnswer()
       yield* Stream.runForEach(
-        stream(calls.Run({ ...within, job: job.name, input: transfer === undefined ? bytes : undefined, transfer })),
+        stream(calls.Run({ ...within, job: name, input: transfer === undefined ? bytes : undefined, transfer })),
         (part) => Effect.sync(() => answer.add(part))
       )
-      if (answer.outcome === "output") return yield* decode(`${job.name}: its output`, job.output, answer.bytes())
-      if (answer.outcome === "error") {
-        return yield* Effect.flatMap(decode(`${job.name}: its error`, job.error, answer.bytes()), Effect.fail)
-      }
-      return yield* Effect.fail(lost(this.placement, "its answer is not complete", true))
+      const { outcome } = answer
+      if (outcome === undefined) return yield* Effect.fail(lost(this.placement, "its answer is not complete", true))
+      return { outcome, data: answer.bytes() }
     })
     return this.#while(
-      Effect.mapError(running, (error) => isSent && isGpuError(error) ? this.#mayHaveRun(error) : error),
+      Effect.mapError(running, (error) => isSent ? this.#mayHaveRun(error) : error),
       () => isSent
     )
   }

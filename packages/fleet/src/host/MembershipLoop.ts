@@ -18,6 +18,8 @@ export interface Member {
   readonly address: Address
   /** Unique for each process. */
   readonly incarnation: string
+  /** What ends while the host drains. */
+  readonly alsoEnds?: Effect.Effect<void> | undefined
 }
 
 /**
@@ -90,14 +92,15 @@ const report = Effect.fnUntraced(function*({ broker, state }: Member) {
 const waitForChanges = ({ state }: Member): Effect.Effect<void> =>
   Effect.raceFirst(state.changed.await, Effect.sleep(state.timing.heartbeat))
 
-const drain = ({ broker, leases, state }: Member): Effect.Effect<void> =>
+const drain = ({ alsoEnds = Effect.void, broker, leases, state }: Member): Effect.Effect<void> =>
   Effect.suspend(() => {
-    if (!state.hasEpoch) return Effect.void
+    if (!state.hasEpoch) return alsoEnds
     const { epoch, timing } = state
     state.membership = "draining"
     state.changed.openUnsafe()
     return leases.awaitEmpty.pipe(
       Effect.timeoutOption(timing.drainTimeout),
+      (emptied) => Effect.all([emptied, alsoEnds], { concurrency: "unbounded" }),
       Effect.andThen(Effect.suspend(() => {
         state.membership = "left"
         return leases.endAll(state.lost(epoch, "the host has left the fleet", false))

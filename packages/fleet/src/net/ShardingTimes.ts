@@ -14,6 +14,14 @@ import type { Timing } from "../protocol/Timing.ts"
 /** Few, because only the broker, Effect's check of health, and durable jobs have an entity. The same in every process. */
 const shards = 8
 
+/**
+ * Durable jobs have shards of their own: a shard moves when all that runs in it has ended, and the broker must not wait for jobs to
+ * end.
+ */
+export const durableShards = "durable"
+
+const shardGroups = ["default", durableShards]
+
 /** Effect's tables in SQLite have whole seconds, so a lock expires up to a second later than asked for. */
 const sqliteExpiration = (brokerTimeout: number): number => 1000 * Math.max(2, Math.floor(brokerTimeout / 1000) - 1)
 
@@ -22,7 +30,7 @@ const expiration = (brokerTimeout: number): number => 1000 * Math.max(1, Math.fl
 
 /** Without an address, the process is a client. */
 export const layer = (
-  { brokerTimeout, heartbeat }: Timing,
+  { brokerTimeout, drainTimeout, heartbeat }: Timing,
   runnerAddress: Option.Option<RunnerAddress>
 ): Layer.Layer<ShardingConfig.ShardingConfig, never, SqlClient> =>
   Layer.effect(
@@ -35,7 +43,13 @@ export const layer = (
       return {
         ...ShardingConfig.defaults,
         runnerAddress,
+        availableShardGroups: shardGroups,
+        assignedShardGroups: shardGroups,
         shardsPerGroup: shards,
+        // The broker is one of them, and is never to wait until others end.
+        maxResidentEntities: "unbounded",
+        // A host that drains still asks the broker, for durable jobs that wait.
+        preemptiveShutdown: false,
         shardLockExpiration,
         shardLockRefreshInterval: shardLockExpiration / 3,
         // A runner that hangs keeps an advisory lock until its session has been idle for so long: longer than its silence.
@@ -44,7 +58,8 @@ export const layer = (
         runnerHealthCheckInterval: heartbeat,
         entityMessagePollInterval: heartbeat,
         entityReplyPollInterval: Math.min(heartbeat, 200),
-        entityTerminationTimeout: brokerTimeout,
+        // For durable jobs that run. The broker ends at once.
+        entityTerminationTimeout: drainTimeout,
         sendRetryInterval: Math.min(heartbeat / 2, 100),
         // Hosts that start together move the broker once.
         runnerJoinDebounce: heartbeat,

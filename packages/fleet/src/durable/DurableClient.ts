@@ -1,0 +1,107 @@
+/**
+ * The methods of durable jobs, on an engine for workflows.
+ */
+import { driverError, type GpuError, invalidRequest, limitExceeded } from "effect-gpu-pool/GpuError"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
+import { decodeAnswer, encodeJob } from "../client/EncodedJob.ts"
+import type { Job } from "../FleetJob.ts"
+import { executionIdOf, JobWorkflow } from "./JobWorkflow.ts"
+
+/**
+ * How a durable job is executed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExecuteOptions<Discard extends boolean = boolean> {
+  /** Unique among the durable jobs of its name: the same one is the same execution. */
+  readonly id: string
+  /** Whether it returns as soon as the job is stored. Default: false; it waits for the output. */
+  readonly discard?: Discard | undefined
+}
+
+/**
+ * The methods of durable jobs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DurableMethods {
+  /** See {@link execute}. */
+  readonly execute: <Input, Output, Failure, Discard extends boolean = false>(
+    job: Job<Input, Output, Failure>,
+    input: Input,
+    options: ExecuteOptions<Discard>
+  ) => Effect.Effect<Discard extends true ? void : Output, Failure | GpuError>
+  /** See {@link poll}. */
+  readonly poll: <Input, Output, Failure>(
+    job: Job<Input, Output, Failure>,
+    id: string
+  ) => Effect.Effect<Option.Option<Exit.Exit<Output, Failure | GpuError>>, GpuError>
+  /** See {@link interrupt}. */
+  readonly interrupt: (job: Pick<Job, "name">, id: string) => Effect.Effect<void, GpuError>
+}
+
+/** The most bytes of an input: it is one message between processes, as text, and these have at most 16 MiB. */
+const mostInputBytes = 2 ** 23
+
+/** The engine dies of a database that does not answer. */
+const stored = <A, E, R>(call: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> =>
+  Effect.catchDefect(effect, (defect) =>
+    Predicate.hasProperty(defect, "_tag") && defect._tag === "PersistenceError"
+      ? Effect.fail(driverError({ backend: "fleet storage", call, log: String(defect), hint }))
+      : Effect.die(defect))
+
+const hint = "Check that the database is there. What was stored before is not lost: ask again."
+
+/** The methods on this engine. */
+export const make = Effect.gen(function*() {
+  const engine = yield* WorkflowEngine.WorkflowEngine
+  const methods: DurableMethods = {
+    execute: Effect.fnUntraced(function*(job, input, { discard, id }) {
+      if (id === "") {
+        return yield* Effect.fail(
+          invalidRequest("DurableJob.execute", "the identifier is empty", "Give the job its own.")
+        )
+      }
+      const payload = { ...(yield* encodeJob(job, input)), id }
+      if (payload.input.length > mostInputBytes) {
+        return yield* Effect.fail(limitExceeded({
+          operation: "DurableJob.execute",
+          requested: payload.input.length,
+          limitName: "the size of the input of a durable job",
+          limit: mostInputBytes
+        }))
+      }
+      const executionId = yield* executionIdOf(job.name, id)
+      const call = "execute a durable job"
+      if (discard === true) {
+        yield* stored(call, engine.execute(JobWorkflow, { executionId, payload, discard }))
+        return
+      }
+      return yield* decodeAnswer(job, yield* stored(call, engine.execute(JobWorkflow, { executionId, payload })))
+    }) as DurableMethods["execute"],
+    poll: Effect.fnUntraced(function*(job, id) {
+      const result = yield* stored(
+        "poll a durable job",
+        Effect.flatMap(executionIdOf(job.name, id), (executionId) => engine.poll(JobWorkflow, executionId))
+      )
+      if (Option.isNone(result) || result.value._tag === "Suspended") return Option.none()
+      const { exit } = result.value
+      return Option.some(
+        Exit.isSuccess(exit) ? yield* Effect.exit(decodeAnswer(job, exit.value)) : Exit.failCause(exit.cause)
+      )
+    }),
+    interrupt: ({ name }, id) =>
+      stored(
+        "interrupt a durable job",
+        // Effect's safe way would wait until the job has run.
+        Effect.flatMap(executionIdOf(name, id), (executionId) => engine.interruptUnsafe(JobWorkflow, executionId))
+      )
+  }
+  return methods
+})
