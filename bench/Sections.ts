@@ -7,6 +7,7 @@ import * as Contention from "./sections/Contention.ts"
 import * as Copies from "./sections/Copies.ts"
 import * as Core from "./sections/Core.ts"
 import * as Deadlocks from "./sections/Deadlocks.ts"
+import * as Fleet from "./sections/Fleet.ts"
 import * as Footprint from "./sections/Footprint.ts"
 import * as Frames from "./sections/Frames.ts"
 import * as Hit from "./sections/Hit.ts"
@@ -42,6 +43,7 @@ export const all = [
   Queues.section,
   Arrays.section,
   Policies.section,
+  Fleet.section,
   Recordings.section,
   Installed.section,
   Observing.section,

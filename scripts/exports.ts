@@ -34,7 +34,7 @@ const packages: Readonly<Record<string, ReadonlyArray<Entry>>> = {
     ["./page", "page"],
     ["./tfjs", "tfjs"]
   ],
-  "packages/fleet": [[".", "index"]],
+  "packages/fleet": [[".", "index"], ["./ledger", "ledger"]],
   // It is a program.
   "packages/cli": []
 }

@@ -1,8 +1,9 @@
 /**
- * One fair queue over all devices of a fleet: first come, first served, within the bound of a pool on bypasses.
+ * One fair queue over all devices of a fleet: first come, first served, within the bound of a pool on bypasses, for each device.
  *
  * A bypass is a later request that gets a device on which an earlier one could be too. A request that was bypassed as often as the bound
- * allows closes its devices to all later ones until it is served.
+ * allows, for each of the devices on which it could be, closes all of them to later ones until it is served. With one bound however many
+ * devices there are, a large fleet that has much to do would be closed most of the time.
  *
  * Requests that could be on the very same devices wait in one group. Only the first 64 of each group are looked at, as in a pool, so
  * the cost of a step depends on the devices and on the groups of a device, and not on how many requests wait.
@@ -26,6 +27,7 @@ const mostRemembered = 1024
 export type Preference = "leastLeft" | "mostLeft"
 
 export interface FairQueueOptions {
+  /** For each device that a request could be on. */
   readonly maxBypasses: number
   readonly preference: Preference
   /** Charges a device with a request that was served. */
@@ -224,7 +226,8 @@ export class FairQueue {
     } else if (length === 0 && this.#groups.delete(group)) {
       for (const device of group.devices) this.#groupsOn.get(device)?.delete(group)
     }
-    if (length > 0 && group.mostBypasses >= this.#options.maxBypasses) this.#closing.add(group)
+    const most = this.#options.maxBypasses * group.devices.length
+    if (length > 0 && group.mostBypasses >= most) this.#closing.add(group)
     else this.#closing.delete(group)
   }
 

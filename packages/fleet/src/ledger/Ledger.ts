@@ -1,16 +1,16 @@
 /**
- * What a fleet's broker decides: which hosts are there, on which device a reservation is placed, and who waits.
+ * What the broker of a fleet decides: which hosts are there, on which device a reservation is placed, and who waits.
  *
- * It is synchronous, and knows no fibers, no I/O and no clock: each input has the time. What it decides it tells its port within the
+ * It is synchronous, and knows no fibers, no I/O and no clock: each input has the time. It tells its port what it decides within the
  * input; the port must not call the ledger then.
  *
- * @internal
+ * @since 0.1.0
  */
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import type { Join, Place, Report } from "../protocol/BrokerRpcs.ts"
 import type { FleetStatus, Grant, Placement } from "../protocol/FleetModel.ts"
 import type { DeviceAccount } from "./DeviceAccount.ts"
-import { FairQueue, type Preference } from "./FairQueue.ts"
+import { FairQueue } from "./FairQueue.ts"
 import { HostRecord, type Placed } from "./HostRecord.ts"
 import type { LedgerPort } from "./LedgerPort.ts"
 import { OrderedList } from "./OrderedList.ts"
@@ -18,7 +18,12 @@ import * as Refusals from "./Refusals.ts"
 import { WaitingRequest } from "./WaitingRequest.ts"
 import { textOf } from "./Where.ts"
 
-/** All times are milliseconds. */
+/**
+ * What a ledger is made with. All times are milliseconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface LedgerOptions {
   /** After how long a silence a host is lost. */
   readonly hostTimeout: number
@@ -27,9 +32,10 @@ export interface LedgerOptions {
   /** How long nothing is placed, since hosts that an earlier broker knew may join with their grants. */
   readonly recovery: number
   readonly startedAt: number
-  /** How often later requests may bypass one that waits: 16, as in a pool. */
+  /** How often later requests may bypass one that waits, for each device that it could be on: 16, as in a pool. */
   readonly maxBypasses?: number | undefined
-  readonly preference?: Preference | undefined
+  /** Which of several devices with room a reservation gets: the one on which it leaves the fewest bytes free, or the most. */
+  readonly preference?: "leastLeft" | "mostLeft" | undefined
 }
 
 /** How many lost hosts the status lists, and of how many it is remembered which of their epochs are over. */
@@ -39,6 +45,38 @@ const mostOver = 16_384
 /** How many waiting reservations the status lists. */
 const mostListed = 100
 
+/**
+ * The ledger of a fleet.
+ *
+ * **Example** (Who waits for the only device)
+ *
+ * ```ts
+ * import { Ledger } from "@effect-gpu-pool/fleet/ledger"
+ *
+ * const decided: Array<string> = []
+ * const ledger = new Ledger.Ledger(
+ *   { hostTimeout: 10_000, claimTimeout: 5_000, recovery: 0, startedAt: 0 },
+ *   {
+ *     placed: ({ device, host, id }) => decided.push(`${id} on ${host}/${device}`),
+ *     failed: (id, error) => decided.push(`${id}: ${error.reason._tag}`),
+ *     lost: (host) => decided.push(`${host} is lost`)
+ *   }
+ * )
+ * const device = { name: "0", backend: "host", description: "", capacity: 100, labels: {}, facts: {} }
+ * const address = { host: "127.0.0.1", port: 7101 }
+ * ledger.join({ host: "a", incarnation: "1", epoch: undefined, address, devices: [device], grants: [] }, 0)
+ *
+ * const asked = { bytes: 60, where: {}, label: undefined, since: 0, waitAtMost: Infinity, refused: undefined } as const
+ * ledger.place({ ...asked, id: "x", onExhausted: "wait" }, 0)
+ * ledger.place({ ...asked, id: "y", onExhausted: "wait" }, 0)
+ * ledger.place({ ...asked, id: "z", onExhausted: "fail" }, 0)
+ * ledger.cancel("x", 1)
+ * decided // => ["x on a/0", "z: OutOfMemory", "y on a/0"]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export class Ledger {
   readonly #options: LedgerOptions
   readonly #port: LedgerPort

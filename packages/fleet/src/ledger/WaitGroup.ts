@@ -44,13 +44,19 @@ export class WaitGroup {
 
   /** A request comes in. If others are behind it, it counts as bypassed as often as the next of them. */
   add(request: WaitingRequest): void {
+    const last = this.#bypasses.at(-1)
+    if (last !== undefined && !isBefore(last, request)) this.#withoutThoseOf(request)
+    this.#insert(request)
+  }
+
+  /** Before a request comes in: takes away the bypasses that would count for it and not for the next one. */
+  #withoutThoseOf(request: WaitingRequest): void {
     const { after, before } = this.requests.around(request)
     const isForItAlone = (place: Order): boolean =>
       !isBefore(place, request) && (after === undefined || isBefore(place, after))
     this.#bypasses = before === undefined
       ? this.#bypasses.filter((place) => !isForItAlone(place))
       : this.#bypasses.map((place) => isForItAlone(place) ? before : place)
-    this.#insert(request)
   }
 
   /** The same for requests that were in other groups before: in order, with their counts. */

@@ -68,7 +68,8 @@ export class ReferenceLedger {
   now: number
   devices = 0
   arrivals = 0
-  mostBypassed = 0
+  /** By how much a request was bypassed more often than it may be, at most. */
+  mostOver = -Infinity
   readonly #options: ReferenceOptions
 
   constructor(options: ReferenceOptions) {
@@ -95,9 +96,14 @@ export class ReferenceLedger {
     return this.waiting.slice().sort((a, b) => a.since - b.since || a.arrival - b.arrival)
   }
 
+  /** The numbers of the devices on which it could be. */
+  couldBeOn(waiter: Waiter): Array<number> {
+    const devices = this.all().filter(([host, device]) => this.mayBeOn(waiter, host, device))
+    return devices.map(([, { number }]) => number).sort((a, b) => a - b)
+  }
+
   kind(waiter: Waiter): string {
-    return this.all().filter(([host, device]) => this.mayBeOn(waiter, host, device)).map(([, { number }]) => number)
-      .sort((a, b) => a - b).join()
+    return this.couldBeOn(waiter).join()
   }
 
   serve(): void {
@@ -105,7 +111,7 @@ export class ReferenceLedger {
     const { maxBypasses, prefersMost } = this.#options
     const passed: Array<Waiter> = []
     for (const waiter of this.inOrder()) {
-      const closed = passed.filter(({ bypasses }) => bypasses >= maxBypasses)
+      const closed = passed.filter((one) => one.bypasses >= maxBypasses * this.couldBeOn(one).length)
       const [best] = this.all()
         .filter(([host, device]) => this.mayBeOn(waiter, host, device) && waiter.place.bytes <= this.free(host, device))
         .filter(([host, device]) => !closed.some((one) => this.mayBeOn(one, host, device)))
@@ -121,7 +127,7 @@ export class ReferenceLedger {
       for (const one of passed) {
         if (!this.mayBeOn(one, host, device)) continue
         one.bypasses++
-        this.mostBypassed = Math.max(this.mostBypassed, ++one.bypassed)
+        this.mostOver = Math.max(this.mostOver, ++one.bypassed - maxBypasses * this.couldBeOn(one).length)
       }
       this.waiting = this.waiting.filter((one) => one !== waiter)
       const { bytes, id } = waiter.place

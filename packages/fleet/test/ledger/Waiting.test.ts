@@ -71,6 +71,20 @@ describe("the queue", () => {
     deepStrictEqual(fleet.place({ id: "7", bytes: 1, where: { host: "a" } }), [])
   })
 
+  it("allows as many bypasses for each device that the earlier request could be on", () => {
+    const fleet = full({ a: 10, b: 10 }, 2)
+    for (const host of ["a", "b"]) {
+      const { epoch } = fleet.placements.get(host)!
+      fleet.report(host, epoch, { granted: [{ id: `other on ${host}`, device: "0", bytes: 1 }] })
+    }
+    fleet.place({ id: "large", bytes: 10 })
+    for (const id of ["1", "2", "3", "4", "5"]) fleet.place({ id, bytes: 2 })
+    deepStrictEqual(fleet.end("a"), ["1 at a/0", "2 at a/0", "3 at a/0", "4 at a/0"])
+    deepStrictEqual(fleet.end("b"), [])
+    fleet.report("b", 1001, { ended: ["other on b"] })
+    deepStrictEqual(fleet.decided(), ["large at b/0"])
+  })
+
   it("counts no bypass on a device that is too small for the earlier request", () => {
     const fleet = full({ small: 8, large: 80 }, 1)
     fleet.place({ id: "wants much", bytes: 70 })
