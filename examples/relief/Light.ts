@@ -8,10 +8,10 @@ export interface LightOptions {
   readonly azimuth: number
   /** How high the light stands: degrees above the horizon. */
   readonly altitude: number
+  /** From above, slopes look gentler than they are. So they are lit as if they were this much steeper: 2 without this. */
+  readonly exaggeration?: number
 }
 
-/** From above, slopes look gentler than they are. So they are lit as if they were this much steeper. */
-const exaggeration = 2
 /** The brightness without any light, and that of a slope which faces the light. */
 const darkest = 0.35
 const brightest = 1.15
@@ -21,7 +21,7 @@ const radians = (degrees: number): number => degrees * (Math.PI / 180)
 /** The brightness of slopes: the cosine of the angle between the light and the slope's normal. */
 export const brightness = Effect.fn("Light.brightness")(function*(
   slopes: Slopes,
-  { altitude, azimuth }: LightOptions
+  { altitude, azimuth, exaggeration = 2 }: LightOptions
 ) {
   const right = yield* DeviceArray.multiply(slopes.right, exaggeration)
   const down = yield* DeviceArray.multiply(slopes.down, exaggeration)

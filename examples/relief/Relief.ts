@@ -3,6 +3,7 @@ import { DeviceArray } from "@effect-gpu-pool/arrays"
 import { Effect } from "effect"
 import { contours } from "./Contours.ts"
 import { brightness, type LightOptions } from "./Light.ts"
+import type { Picture } from "./Picture.ts"
 import { inner, slopes, steepest } from "./Slopes.ts"
 import * as Spline from "./Spline.ts"
 import { tints } from "./Tints.ts"
@@ -11,13 +12,6 @@ import { type Grid, spacingMeters } from "./Volcano.ts"
 export interface ReliefOptions extends LightOptions {
   /** Pixels from one height of the grid to the next. */
   readonly scale: number
-}
-
-export interface Picture {
-  readonly width: number
-  readonly height: number
-  /** Red, green and blue of each pixel, row by row. */
-  readonly rgb: Uint8Array
 }
 
 /** Draws the picture. All its memory is back in the pool when it ends. */

@@ -7,7 +7,7 @@ import { Host } from "effect-gpu-pool/host"
 import { OpenCl } from "effect-gpu-pool/opencl"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import { Command, Flag } from "effect/cli"
-import { encode } from "fast-png"
+import { png as pngOf } from "./Picture.ts"
 import * as Relief from "./Relief.ts"
 import * as Volcano from "./Volcano.ts"
 
@@ -52,7 +52,7 @@ const draw = Effect.fn("main.draw")(function*(options: Options) {
   const grid = yield* Volcano.read
   const [duration, picture] = yield* Effect.timed(Relief.draw(grid, options))
   const fs = yield* FileSystem.FileSystem
-  const png = encode({ width: picture.width, height: picture.height, data: picture.rgb, channels: 3, depth: 8 })
+  const png = pngOf(picture)
   yield* fs.writeFile(options.out, png)
   const device = yield* DeviceContext.info
   const stats = yield* BufferPool.stats

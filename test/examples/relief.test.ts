@@ -12,9 +12,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import * as Backends from "../../examples/airports/Backends.ts"
+import type { Picture } from "../../examples/relief/Picture.ts"
 import * as Relief from "../../examples/relief/Relief.ts"
 import * as Spline from "../../examples/relief/Spline.ts"
 import * as Volcano from "../../examples/relief/Volcano.ts"
+import { curve, lightOn, tint } from "../support/reliefReference.ts"
 import { type Backend as Requirement, describeWith } from "../support/required.ts"
 
 const volcano = Effect.provide(Volcano.read, NodeFileSystem.layer)
@@ -22,7 +24,7 @@ const volcano = Effect.provide(Volcano.read, NodeFileSystem.layer)
 const options = { scale: 2, azimuth: 315, altitude: 45 }
 
 /** The picture, in float64 and pixel by pixel. */
-const reference = (grid: Volcano.Grid, { altitude, azimuth, scale }: Relief.ReliefOptions): Relief.Picture => {
+const reference = (grid: Volcano.Grid, { altitude, azimuth, scale }: Relief.ReliefOptions): Picture => {
   const width = (grid.width - 1) * scale + 1
   const height = (grid.height - 1) * scale + 1
   const at = heightsOf(grid, scale)
@@ -33,7 +35,7 @@ const reference = (grid: Volcano.Grid, { altitude, azimuth, scale }: Relief.Reli
     const [row, column] = [Math.floor(pixel / width), pixel % width]
     const right = (at(row, column + 1) - at(row, column - 1)) * scale / 20
     const down = (at(row + 1, column) - at(row - 1, column)) * scale / 20
-    const shade = lightOn(right, down, azimuth, altitude) *
+    const shade = lightOn(2 * right, 2 * down, azimuth, altitude) *
       besideContour(meters, Math.hypot(right, down) * 10 / scale, scale)
     return tint((meters - lowest) / range).map((channel) => Math.min(255, channel * shade))
   })
@@ -60,48 +62,11 @@ const along = (value: (index: number) => number, count: number, index: number): 
   return index > last ? value(last) + (index - last) * (value(last) - value(last - 1)) : value(index)
 }
 
-/** The uniform cubic B-spline by de Boor's recursion. */
-const curve = (value: (index: number) => number, position: number): number => {
-  const first = Math.floor(position)
-  let points = [-1, 0, 1, 2].map((k) => value(first + k))
-  for (const degree of [3, 2, 1]) {
-    points = points.slice(1).map((point, k) => {
-      const share = (position - first + degree - 1 - k) / degree
-      return points[k]! * (1 - share) + point * share
-    })
-  }
-  return points[0]!
-}
-
-const lightOn = (right: number, down: number, azimuth: number, altitude: number): number => {
-  const [turn, rise] = [azimuth * Math.PI / 180, altitude * Math.PI / 180]
-  const light = [Math.cos(rise) * Math.sin(turn), -Math.cos(rise) * Math.cos(turn), Math.sin(rise)] as const
-  const out = [-2 * right, -2 * down, 1] as const
-  const cosine = (light[0] * out[0] + light[1] * out[1] + light[2] * out[2]) / Math.hypot(...out)
-  return 0.35 + 0.8 * Math.max(0, cosine)
-}
-
 /** Lines at 0.5, 10.5, 20.5, ... metres, of 1.2 pixels on both sides. */
 const besideContour = (meters: number, metersPerPixel: number, scale: number): number => {
   const beyond = ((meters - 0.5) % 10 + 10) % 10
   const pixels = Math.min(beyond, 10 - beyond) / Math.max(metersPerPixel, 0.03 * 10 / scale)
   return 1 - 0.3 * Math.min(1, Math.max(0, 1.2 - pixels))
-}
-
-const palette = [
-  [0x4f, 0x8a, 0x63],
-  [0x86, 0xb0, 0x6f],
-  [0xb7, 0xc9, 0x83],
-  [0xe3, 0xd6, 0xa0],
-  [0xd6, 0xb0, 0x7a],
-  [0xb9, 0x8a, 0x64],
-  [0x99, 0x70, 0x5a],
-  [0xf4, 0xef, 0xe9]
-] as const
-
-const tint = (share: number): ReadonlyArray<number> => {
-  const below = Math.min(Math.floor(share * 7), 6)
-  return palette[below]!.map((channel, at) => channel + (share * 7 - below) * (palette[below + 1]![at]! - channel))
 }
 
 /** A backend, and the driver objects of every device that was opened on it. */
@@ -122,7 +87,7 @@ const drawOn = (backend: Backends.Backend["layer"], grid: Volcano.Grid, options:
   })
 
 /** The largest difference of any channel of any pixel. */
-const largestDifference = (a: Relief.Picture, b: Relief.Picture): number => {
+const largestDifference = (a: Picture, b: Picture): number => {
   assert.deepStrictEqual([a.width, a.height, a.rgb.length], [b.width, b.height, b.rgb.length])
   return a.rgb.reduce((largest, channel, at) => Math.max(largest, Math.abs(channel - b.rgb[at]!)), 0)
 }
