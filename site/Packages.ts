@@ -50,6 +50,7 @@ const around: ReadonlyArray<Page> = [
   { file: "docs/README.md", category: "Start" },
   { file: "examples/README.md", category: "Examples" },
   { file: "examples/backend/README.md", category: "Examples" },
+  { file: "examples/fleet/README.md", category: "Examples" },
   { file: "CONTRIBUTING.md", category: "The library itself" },
   { file: "CHANGELOG.md", category: "The library itself" }
 ]

@@ -25,6 +25,14 @@ const packagesOf = (file: string, seen = new Set<string>()): ReadonlySet<string>
   return new Set([...packages, ...others.flatMap((other) => [...packagesOf(other, seen)])])
 }
 
+/** The packages of a folder: of its files that no other one imports, as `main.ts`, too. */
+const packagesIn = (folder: string): ReadonlySet<string> =>
+  new Set(
+    readdirSync(join(root, folder)).filter((file) => file.endsWith(".ts")).flatMap((
+      file
+    ) => [...packagesOf(join(folder, file))])
+  )
+
 const programs = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) =>
   name
 )
@@ -35,12 +43,12 @@ describe("examples/README.md", () => {
   it.each(programs)("names the packages of %s", (program) => {
     const row = lines.find((line) => line.startsWith(`| [${program}](`))?.split("|")[2] ?? ""
     const told = Array.from(row.matchAll(/`([^`]+)`/g), ([, name = ""]) => name)
-    deepStrictEqual(told, [...packagesOf(`${program}/main.ts`)].filter((name) => !common.includes(name)).sort())
+    deepStrictEqual(told, [...packagesIn(program)].filter((name) => !common.includes(name)).sort())
   })
 
   it("installs the packages of all of them", () => {
     const install = lines.find((line) => line.startsWith("npm install effect-gpu-pool")) ?? ""
-    const imported = new Set(programs.flatMap((program) => [...packagesOf(`${program}/main.ts`)]))
+    const imported = new Set(programs.flatMap((program) => [...packagesIn(program)]))
     deepStrictEqual(install.split(" ").slice(2).sort(), [...imported].sort())
   })
 })
