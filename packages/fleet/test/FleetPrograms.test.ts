@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
-import fc from "fast-check"
+import * as fc from "fast-check"
 import { runs } from "../../../test/support/explore.ts"
 import { hostOf, make, type World } from "./support/world.ts"
 

@@ -15,8 +15,8 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as RpcClient from "effect/rpc/RpcClient"
-import * as RpcTest from "effect/rpc/RpcTest"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import { BrokerRpcs, type Join, type Place, type Report } from "../protocol/BrokerRpcs.ts"
 import type { FleetStatus, Placement } from "../protocol/FleetModel.ts"
 import type { Timing } from "../protocol/Timing.ts"
@@ -93,8 +93,12 @@ export const layerEntity = (timing: Timing) =>
   )
 
 /** A broker in this process, which ends with the scope. See `Broker.make`. */
-export const local = Effect.fnUntraced(function*(timing: Timing, recovery: number) {
-  const handlers = yield* BrokerRpcs.toHandlers(Broker.make(timing, recovery))
-  const calls = yield* Effect.provideContext(RpcTest.makeClient(BrokerRpcs), handlers)
-  return linkOf(calls, timing)
-})
+export const local = (timing: Timing, recovery: number): Effect.Effect<BrokerLink, never, Scope.Scope> =>
+  Effect.map(Broker.make(timing, recovery), (broker) => ({
+    join: broker.Join,
+    report: broker.Report,
+    leave: (host, epoch) => broker.Leave({ host, epoch }),
+    place: broker.Place,
+    cancel: (id) => broker.Cancel({ id }),
+    status: broker.Status()
+  }))
