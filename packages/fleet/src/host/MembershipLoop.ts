@@ -3,6 +3,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type { BrokerLink } from "../broker/BrokerLink.ts"
@@ -36,8 +37,8 @@ export const stay = Effect.fnUntraced(function*(member: Member) {
     again
   )
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(reports(member), rejoin)))
-  // It still reports while it drains.
-  yield* Effect.addFinalizer(() => drain(member))
+  // It still reports while it drains. It does so in a fiber of its own, since the one that closes the scope may be interrupted: by SIGTERM.
+  yield* Effect.addFinalizer(() => Effect.flatMap(Effect.forkDetach(drain(member)), Fiber.join))
 })
 
 /** Reports until the epoch is over, or a broker does not know it. */
@@ -108,7 +109,6 @@ const drain = ({ alsoEnds = Effect.void, broker, leases, state }: Member): Effec
       Effect.andThen(leases.awaitEmpty),
       // If no broker answers, the fleet loses the host after its timeout.
       Effect.andThen(Effect.timeoutOption(broker.leave(state.name, epoch), timing.heartbeat * 2)),
-      Effect.asVoid,
-      Effect.interruptible
+      Effect.asVoid
     )
   })
