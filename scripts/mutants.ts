@@ -83,27 +83,25 @@ const mutants: ReadonlyArray<Mutant> = [
     ["this.#maxBypasses - request.bypasses", "Infinity"],
     ["        bypassesLeft--\n", ""]
   ]),
-  ...mutantsOf("packages/fleet/src/ledger/FairQueue.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+  ...mutantsOf("packages/fleet/src/ledger/FairQueue.ts", ["packages/fleet/test/ledger"], [
     // Devices that are closed for an earlier request, before and after it is served or gone.
     ["if (!this.#isClosed(device, request)) best = device", "best = device"],
     [
       "if (this.#serveOn(first.request, group, first.device)) look(group.devices)",
       "this.#serveOn(first.request, group, first.device)"
     ],
-    ["this.serve(closed ? group.devices : [])", "this.serve([])"]
-  ]),
-  ...mutantsOf("packages/fleet/src/ledger/FairQueue.ts", ["packages/fleet/test/ledger/Waiting.test.ts"], [
+    ["this.serve(closed ? group.devices : [])", "this.serve([])"],
     ["    for (const [group, count] of left) this.#reveal(group, count)\n", ""]
   ]),
-  ...mutantsOf("packages/fleet/src/ledger/WaitGroup.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+  ...mutantsOf("packages/fleet/src/ledger/WaitGroup.ts", ["packages/fleet/test/ledger"], [
     // Bypasses that no request before the first counts any more, and those of requests that hosts group anew.
     ["while (this.#bypasses.length > 0 && isBefore(this.#bypasses[0]!, first)) this.#bypasses.shift()", ""],
     ["for (; most < bypasses; most++) this.#bypasses.unshift(request)", "most = bypasses"]
   ]),
-  ...mutantsOf("packages/fleet/src/ledger/DeviceAccount.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+  ...mutantsOf("packages/fleet/src/ledger/DeviceAccount.ts", ["packages/fleet/test/ledger"], [
     ["    this.#ceiling -= bytes\n", ""]
   ]),
-  ...mutantsOf("packages/fleet/src/ledger/Ledger.ts", ["packages/fleet/test/ledger/Laws.test.ts"], [
+  ...mutantsOf("packages/fleet/src/ledger/Ledger.ts", ["packages/fleet/test/ledger"], [
     // A late report that brings back what has ended, an epoch that comes twice, and claims after the grant.
     ["    if (known === undefined && host.hasEnded(id)) return\n", ""],
     ["this.#lastEpoch + 1, (join.epoch", "this.#lastEpoch, (join.epoch"],

@@ -219,9 +219,13 @@ export class FleetWorld {
     host.ended = []
   }
 
-  /** A report arrives; or it is lost, or its answer is lost, so that the host says the same again with the next one. */
+  /**
+   * A report arrives, perhaps after the last one has come a second time; or it is lost, or its answer is lost, so that the host says the
+   * same again with the next one.
+   */
   #report(host: HostProcess, more: number): void {
     if (host.epoch === undefined || more % 5 === 4) return
+    if (more % 5 === 2) this.#reportAgain(host)
     const { ended, epoch, granted, isDraining, name } = host
     const report: Report = { host: name, epoch, granted, ended, isDraining }
     const isCurrent = this.#both(
@@ -235,6 +239,11 @@ export class FleetWorld {
     if (isCurrent) return
     host.epoch = undefined
     host.grants.clear()
+  }
+
+  #reportAgain({ lastReport }: HostProcess): void {
+    if (lastReport === undefined) return
+    this.#both((ledger) => ledger.report(lastReport, this.now), (ledger) => ledger.report(lastReport, this.now))
   }
 
   /** A client comes to its host, which has the last word; or its way there takes too long, and it never comes. */
@@ -318,11 +327,10 @@ export class FleetWorld {
 
   /** A host drains, leaves, or an old report of it arrives. */
   #disturb(host: HostProcess, more: number): void {
-    const { epoch, lastReport, name } = host
+    const { epoch, name } = host
     if (more % 3 === 0) host.isDraining = !host.isDraining
-    else if (more % 3 === 1 && lastReport !== undefined) {
-      this.#both((ledger) => ledger.report(lastReport, this.now), (ledger) => ledger.report(lastReport, this.now))
-    } else if (epoch !== undefined) {
+    else if (more % 3 === 1) this.#reportAgain(host)
+    else if (epoch !== undefined) {
       this.#both((ledger) => ledger.leave(name, epoch, this.now), (ledger) => ledger.leave(name, epoch, this.now))
       host.grants.clear()
       host.epoch = undefined
