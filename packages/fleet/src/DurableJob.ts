@@ -31,7 +31,7 @@ export class DurableJobs extends Context.Service<DurableJobs, DurableMethods>()(
  * An idempotent job runs at least once. It runs again when the host that runs it is lost, or the one that waits for it. A job that is
  * not idempotent runs at most once: it then fails with HostLost, which is its answer.
  *
- * Fails as the job, and as `Fleet.run`; with LimitExceeded for an input of more than 8 MiB, InvalidRequest for an empty identifier, and
+ * Fails as the job, and as `Fleet.run`; with LimitExceeded for an input or an answer of more than 8 MiB, InvalidRequest for an empty identifier, and
  * DriverError when the database does not answer. Each error of the job, and each of `Fleet.run`, is an answer: another attempt needs
  * another identifier. It is interrupted when the job is, by {@link interrupt}.
  *

@@ -137,6 +137,19 @@ describe("a durable job", () => {
       }).pipe(Effect.provide(fleet))
     }))
 
+  it.live("fails with LimitExceeded for a large answer, and has a large one below that", () =>
+    Effect.gen(function*() {
+      const Bytes = FleetJob.make("Bytes", { input: Schema.Int, output: Schema.Uint8Array, bytes: 4 })
+      const job = FleetJob.handler(Bytes, (length) => Effect.succeed(new Uint8Array(length).fill(7)))
+      const fleet = Fleet.layerLocal({ host: "here", devices: { "0": { maxBytes: 4096 } }, jobs: [job] })
+      yield* Effect.gen(function*() {
+        const error = yield* Effect.flip(DurableJob.execute(Bytes, 2 ** 23 + 1, { id: "a" }))
+        strictEqual(error.reason._tag, "LimitExceeded")
+        const bytes = yield* DurableJob.execute(Bytes, 5_000_000, { id: "b" })
+        strictEqual(Buffer.compare(bytes, Buffer.alloc(5_000_000, 7)), 0)
+      }).pipe(Effect.provide(Layer.provide(fleet, pools)))
+    }))
+
   it.live("is refused without an identifier, and for a wrong or large input", () =>
     Effect.gen(function*() {
       const { fleet, state } = yield* gated

@@ -1,7 +1,7 @@
 /**
  * The methods of durable jobs, on an engine for workflows.
  */
-import { driverError, type GpuError, invalidRequest, limitExceeded } from "effect-gpu-pool/GpuError"
+import { driverError, type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -9,7 +9,7 @@ import * as Predicate from "effect/Predicate"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
 import { decodeAnswer, encodeJob } from "../client/EncodedJob.ts"
 import type { Job } from "../FleetJob.ts"
-import { executionIdOf, JobWorkflow } from "./JobWorkflow.ts"
+import { executionIdOf, JobWorkflow, limited } from "./JobWorkflow.ts"
 
 /**
  * How a durable job is executed.
@@ -46,9 +46,6 @@ export interface DurableMethods {
   readonly interrupt: (job: Pick<Job, "name">, id: string) => Effect.Effect<void, GpuError>
 }
 
-/** The most bytes of an input: it is one message between processes, as text, and these have at most 16 MiB. */
-const mostInputBytes = 2 ** 23
-
 /** The engine dies of a database that does not answer. */
 const stored = <A, E, R>(call: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> =>
   Effect.catchDefect(effect, (defect) =>
@@ -69,14 +66,7 @@ export const make = Effect.gen(function*() {
         )
       }
       const payload = { ...(yield* encodeJob(job, input)), id }
-      if (payload.input.length > mostInputBytes) {
-        return yield* Effect.fail(limitExceeded({
-          operation: "DurableJob.execute",
-          requested: payload.input.length,
-          limitName: "the size of the input of a durable job",
-          limit: mostInputBytes
-        }))
-      }
+      yield* limited("input", payload.input)
       const executionId = yield* executionIdOf(job.name, id)
       const call = "execute a durable job"
       if (discard === true) {

@@ -1,7 +1,7 @@
 /**
  * A durable job, as a workflow of Effect: one activity runs the job on whichever host has room, and its answer is stored.
  */
-import { GpuError, HostLost, make } from "effect-gpu-pool/GpuError"
+import { GpuError, HostLost, limitExceeded, make } from "effect-gpu-pool/GpuError"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -37,6 +37,20 @@ export const JobWorkflow = Workflow.make("FleetJob", {
 export const executionIdOf = (name: string, id: string): Effect.Effect<string> =>
   JobWorkflow.executionId({ id, name, input: new Uint8Array(), bytes: 0, where: {}, isIdempotent: false })
 
+/** The most bytes of an input and of an answer: each is one message between processes, as text, and these have at most 16 MiB. */
+const mostBytes = 2 ** 23
+
+/** Fails with LimitExceeded for too many bytes. */
+export const limited = (what: "input" | "answer", { length: requested }: Uint8Array): Effect.Effect<void, GpuError> =>
+  requested <= mostBytes
+    ? Effect.void
+    : Effect.fail(limitExceeded({
+      operation: "DurableJob.execute",
+      requested,
+      limitName: `the size of the ${what} of a durable job`,
+      limit: mostBytes
+    }))
+
 /** Which run of a job was the first to be sent to a host. It is stored before. */
 const FirstRun = DurableDeferred.make("FirstRun", {
   success: Schema.Struct({ run: Schema.String, host: Schema.String, epoch: Schema.Number })
@@ -67,7 +81,7 @@ const run = (client: FleetClient, job: EncodedJob) =>
       job.isIdempotent
         ? client.runEncoded(job, { retry })
         : client.runEncoded(job, { retry }, onlyFirst(crypto.randomUUID()))
-    )
+    ).pipe(Effect.tap(({ data }) => limited("answer", data)))
   })
 
 /** Lets this process see durable jobs to their end. */
