@@ -43,6 +43,7 @@ export * as FleetMetrics from "./metrics/FleetMetrics.ts"
  * @since 0.1.0
  */
 export * as FleetModel from "./protocol/FleetModel.ts"
+
 /**
  * Where the processes of a fleet find each other.
  *
@@ -50,3 +51,11 @@ export * as FleetModel from "./protocol/FleetModel.ts"
  * @since 0.1.0
  */
 export * as FleetStorage from "./net/FleetStorage.ts"
+
+/**
+ * After which times a fleet acts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export * as Timing from "./protocol/Timing.ts"
