@@ -7,12 +7,21 @@
  */
 import koffi from "koffi"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { answerOf, lastLine, printAnswer } from "../packages/cli/src/doctor/ChildAnswer.ts"
 
-export const backends = ["webgpu", "opencl", "finegrain", "oclgrind", "pyopencl", "chromium", "prometheus"] as const
+export const backends = [
+  "webgpu",
+  "opencl",
+  "finegrain",
+  "oclgrind",
+  "pyopencl",
+  "chromium",
+  "prometheus",
+  "postgres"
+] as const
 
 export type Backend = typeof backends[number]
 
@@ -29,7 +38,9 @@ export const howToInstall: Record<Backend, string> = {
   oclgrind: "npm run drivers (Debian, Ubuntu), or Oclgrind and EFFECT_GPU_POOL_OCLGRIND=/path/to/liboclgrind-rt-icd.so",
   pyopencl: "npm run drivers (Debian, Ubuntu), or pyopencl for the interpreter that EFFECT_GPU_POOL_PYTHON names",
   chromium: "npm run drivers (Debian, Ubuntu), or a browser that EFFECT_GPU_POOL_CHROMIUM names",
-  prometheus: "npm run drivers (Debian, Ubuntu), or the folder of prometheus and promtool in EFFECT_GPU_POOL_PROMETHEUS"
+  prometheus:
+    "npm run drivers (Debian, Ubuntu), or the folder of prometheus and promtool in EFFECT_GPU_POOL_PROMETHEUS",
+  postgres: "npm run drivers (Debian, Ubuntu), or the folder of initdb and pg_ctl in EFFECT_GPU_POOL_POSTGRES"
 }
 
 export const isBackend = (name: string): name is Backend => backends.some((backend) => backend === name)
@@ -117,6 +128,20 @@ export const prometheus = (): string | undefined => {
     ? [...(process.env.PATH ?? "").split(delimiter), join(cacheFolder, "prometheus/usr/bin")]
     : [named]
   return folders.find((folder) => ["prometheus", "promtool"].every((name) => existsSync(join(folder, name))))
+}
+
+/**
+ * The folder that has PostgreSQL's `initdb` and `pg_ctl`: the one that the environment names, one on the PATH, or the newest of Debian,
+ * which has none of them on the PATH.
+ */
+export const postgres = (): string | undefined => {
+  const named = process.env.EFFECT_GPU_POOL_POSTGRES
+  const versions = "/usr/lib/postgresql"
+  const ofDebian = existsSync(versions)
+    ? readdirSync(versions).sort((one, other) => Number(other) - Number(one)).map((name) => join(versions, name, "bin"))
+    : []
+  const folders = named === undefined ? [...(process.env.PATH ?? "").split(delimiter), ...ofDebian] : [named]
+  return folders.find((folder) => ["initdb", "pg_ctl", "postgres"].every((name) => existsSync(join(folder, name))))
 }
 
 const absent = (detail: string): Presence => ({ available: false, detail })
@@ -213,6 +238,14 @@ const probes: Record<Backend, () => Presence | Promise<Presence>> = {
       "no folder with prometheus and promtool"
     )
     return { ...rest, detail: detail.split("\n")[0] ?? "" }
+  },
+  postgres: () => {
+    const folder = postgres()
+    return runOnce(
+      folder === undefined ? undefined : join(folder, "postgres"),
+      ["--version"],
+      "no folder with initdb and pg_ctl"
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need beyond npm packages, on Debian and Ubuntu: an OpenCL loader with two platforms (PoCL and
-# Oclgrind), PyOpenCL, a Vulkan driver that Dawn accepts, a Chromium, and a Prometheus. Changes nothing that is already in
-# place.
+# Oclgrind), PyOpenCL, a Vulkan driver that Dawn accepts, a Chromium, a Prometheus, and PostgreSQL. Changes nothing that is
+# already in place.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -23,6 +23,7 @@ drivers: this script knows Debian and Ubuntu only. Install by other means:
   WebGPU     a Vulkan driver; without a GPU, Mesa's lavapipe 23 or newer. macOS needs none (Metal)
   Chromium   any recent Chromium or Chrome, or: npx playwright-core install chromium
   Prometheus https://prometheus.io/download, its folder in EFFECT_GPU_POOL_PROMETHEUS (only for examples/observed)
+  PostgreSQL https://postgresql.org, the folder of its programs in EFFECT_GPU_POOL_POSTGRES (only for tests of packages/fleet)
 Then run `npm run backends` to see what is visible. The host backend needs nothing: `npm run demo` works now.
 TEXT
   exit 1
@@ -193,6 +194,18 @@ ensure_prometheus() {
     lacks prometheus "$(tail -n 1 "$folder/download.log")"
 }
 
+# Its package would make a database and start a service. The tests start servers of their own.
+ensure_postgresql() {
+  local settings=/etc/postgresql-common/createcluster.d
+  if [ -n "${EFFECT_GPU_POOL_POSTGRES:-}" ] || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; then
+    say "postgresql: already there, ${EFFECT_GPU_POOL_POSTGRES:-$(compgen -G '/usr/lib/postgresql/*/bin' | tail -n 1)}"
+    return
+  fi
+  as_root mkdir -p "$settings"
+  echo 'create_main_cluster = false' | as_root tee "$settings/effect-gpu-pool.conf" >/dev/null
+  ensure_package postgresql
+}
+
 [ -r /etc/os-release ] && command -v apt-get >/dev/null && command -v dpkg-query >/dev/null || what_to_install
 # shellcheck disable=SC1091
 . /etc/os-release
@@ -215,6 +228,7 @@ ensure_package libvulkan1
 ensure_mesa
 ensure_chromium
 ensure_prometheus
+ensure_postgresql
 
 [ -n "$changed" ] || [ ${#missing[@]} -gt 0 ] || say "changed nothing: everything was there already"
 [ -d "$root/node_modules/koffi" ] || fail "packages are in place; run npm ci to look at the backends"

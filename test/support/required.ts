@@ -11,6 +11,7 @@ export {
   chromium,
   oclgrindVendors,
   openClDriversIn,
+  postgres,
   python,
   useOpenClDriversIn
 } from "../../scripts/backends.ts"

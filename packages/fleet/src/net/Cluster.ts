@@ -13,11 +13,10 @@ import * as Runners from "effect/cluster/Runners"
 import * as RunnerServer from "effect/cluster/RunnerServer"
 import type { RunnerStorage } from "effect/cluster/RunnerStorage"
 import * as Sharding from "effect/cluster/Sharding"
-import { ShardingConfig } from "effect/cluster/ShardingConfig"
+import type { ShardingConfig } from "effect/cluster/ShardingConfig"
 import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
@@ -95,25 +94,19 @@ const storages: Layer.Layer<MessageStorage | RunnerStorage, GpuError, SqlClient 
 /**
  * Finds out which runners answer, for those that are cut off but still reach the database. It takes longer than the timeout of a
  * broker, because a runner that ended is found by its silence in the database by then, when its locks are free too. Effect's own
- * check gives a runner that hangs a minute.
+ * check gives a runner that hangs a minute. A runner asks itself too, over its socket: it may be the one that no other can reach.
  */
 const health = ({ brokerTimeout, heartbeat }: Timing) =>
   Layer.effect(
     RunnerHealth.RunnerHealth,
-    Effect.gen(function*() {
-      const runners = yield* Runners.Runners
-      const { runnerAddress } = yield* ShardingConfig
-      return {
-        isAlive: (address) =>
-          Option.isSome(runnerAddress) && Equal.equals(address, runnerAddress.value)
-            ? Effect.succeed(true)
-            : runners.ping(address).pipe(
-              Effect.retry(Schedule.spaced(heartbeat)),
-              Effect.timeout(brokerTimeout + heartbeat),
-              Effect.isSuccess
-            )
-      }
-    })
+    Effect.map(Runners.Runners, (runners) => ({
+      isAlive: (address) =>
+        runners.ping(address).pipe(
+          Effect.retry(Schedule.spaced(heartbeat)),
+          Effect.timeout(brokerTimeout + heartbeat),
+          Effect.isSuccess
+        )
+    }))
   )
 
 /** The calls between runners end with the broker's timeout, so that they find the next broker. */

@@ -1,0 +1,26 @@
+/** Hosts as processes that find each other by a SQLite file. */
+import { assert, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { isWhole, some } from "../../../../test/support/explore.ts"
+import { combinations } from "./losses.ts"
+import { lose, manyJobs } from "./scenarios.ts"
+import { sqlite } from "./storages.ts"
+import * as TestedFleet from "./TestedFleet.ts"
+
+const timing = { heartbeat: 200, hostTimeout: 5_000, brokerTimeout: 3_000 }
+
+const fleet = TestedFleet.layer({
+  storage: sqlite,
+  timing,
+  capacities: { a: 1_000, b: 2_000, c: 4_000 },
+  isProxied: true
+})
+
+layer(fleet, { excludeTestServices: true })("hosts on SQLite", (it) => {
+  it.effect("serve many jobs of four clients fairly", () => manyJobs(isWhole ? 1_000 : 400))
+
+  for (const [loss, ofBroker] of some(combinations, 2)) {
+    it.effect(`go on when one ${loss.title}${ofBroker ? ", and the broker with it" : ""}`, () =>
+      Effect.map(lose(loss, ofBroker), (told) => assert.isBelow(told, 3 * timing.hostTimeout)))
+  }
+})

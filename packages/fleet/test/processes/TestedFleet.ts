@@ -1,0 +1,115 @@
+/** A fleet of host processes, each behind a proxy, and what a test does to them. */
+import { Fleet } from "@effect-gpu-pool/fleet"
+import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import * as SqlClient from "effect/sql/SqlClient"
+import { join } from "node:path"
+import { temporaryFolder } from "../support/temporary.ts"
+import type { HostArguments } from "./HostArguments.ts"
+import * as HostLog from "./HostLog.ts"
+import * as HostProcess from "./HostProcess.ts"
+import * as Proxy from "./Proxy.ts"
+import { storageLayer } from "./storageLayer.ts"
+
+export interface Options {
+  /** As `storageLayer` takes it. */
+  readonly storage: string
+  readonly timing: HostArguments["timing"]
+  /** The bytes of each host. */
+  readonly capacities: Readonly<Record<string, number>>
+  /** Whether the others reach each host by a proxy, in the test's process. */
+  readonly isProxied: boolean
+}
+
+export interface TestedHost {
+  readonly name: string
+  readonly bytes: number
+  readonly proxy: Proxy.Proxy
+  /** Its process, of which there may have been others before. */
+  process: HostProcess.HostProcess
+  /** Starts another process, after the one before has ended. */
+  readonly restart: Effect.Effect<void>
+  readonly log: () => ReadonlyArray<HostLog.Line>
+}
+
+const secret = "of a test"
+
+export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage, timing }: Options) {
+  const folder = yield* temporaryFolder
+  const scope = yield* Effect.scope
+  const hosts = yield* Effect.forEach(Object.entries(capacities), ([name, bytes]) =>
+    Effect.gen(function*() {
+      const [listen] = yield* Proxy.freePorts(1)
+      const proxy = isProxied ? yield* Proxy.make(listen!) : Proxy.none(listen!)
+      const log = join(folder, `${name}.log`)
+      const start = HostProcess.start({ name, port: proxy.port, listen: listen!, bytes, storage, secret, log, timing })
+      const host: TestedHost = {
+        name,
+        bytes,
+        proxy,
+        process: yield* start,
+        restart: Effect.gen(function*() {
+          yield* host.process.ended
+          host.process = yield* Scope.provide(start, scope)
+        }),
+        log: () => HostLog.read(log)
+      }
+      return host
+    }))
+  /** A program of its own that uses the fleet. */
+  const client = Effect.map(
+    Layer.build(Layer.provide(Fleet.layerClient({ secret: Redacted.make(secret), timing }), storageLayer(storage))),
+    Context.get(Fleet.Fleet)
+  )
+  const observer = yield* client
+  const sql = Context.get(yield* Layer.build(storageLayer(storage)), SqlClient.SqlClient)
+  /** The shard of the broker's entity, by the rule of Effect's cluster. */
+  const shard = `default:${Math.abs(Hash.string("broker") % 8) + 1}`
+
+  const current = Effect.map(observer.status, ({ hosts }) => hosts.filter(({ state }) => state === "current").length)
+  return {
+    hosts,
+    client,
+    /** Waits until all hosts are in the fleet. On a busy machine, there may be no broker for long. */
+    complete: until(Effect.map(Effect.orElseSucceed(current, () => 0), (count) => count === hosts.length)),
+    /** What the broker says of a host. */
+    statusOf: (host: TestedHost) =>
+      Effect.map(observer.status, ({ hosts }) => hosts.find(({ name }) => name === host.name)),
+    /** The host that has the broker. */
+    broker: Effect.map(
+      sql<{ readonly address: string }>`SELECT address FROM gpu_fleet_locks WHERE shard_id = ${shard}`,
+      ([lock]) => hosts.find(({ proxy }) => lock?.address === `127.0.0.1:${proxy.port}`)
+    ),
+    lines: () => hosts.flatMap(({ log }) => log()).sort((one, other) => one.at - other.at)
+  }
+})
+
+export type TestedFleet = Effect.Success<ReturnType<typeof make>>
+
+/** Asks again until it holds: what other processes do has no event here. */
+export const until = <E>(holds: Effect.Effect<boolean, E>): Effect.Effect<void, E> =>
+  Effect.asVoid(Effect.repeat(holds, { schedule: Schedule.spaced("20 millis"), until: (done) => done }))
+
+/** How long an effect takes, in milliseconds. */
+export const timed = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<readonly [millis: number, A], E, R> =>
+  Effect.suspend(() => {
+    const before = HostLog.now()
+    return Effect.map(effect, (a) => [HostLog.now() - before, a] as const)
+  })
+
+/** The fleet of the tests of a file. */
+export class CurrentFleet extends Context.Service<CurrentFleet, TestedFleet>()("tested/CurrentFleet") {}
+
+export const layer = (
+  { storage, ...options }: Omit<Options, "storage"> & { readonly storage: Effect.Effect<string, never, Scope.Scope> }
+): Layer.Layer<CurrentFleet, GpuError> =>
+  Layer.effect(
+    CurrentFleet,
+    Effect.flatMap(storage, (storage) => Effect.tap(make({ ...options, storage }), ({ complete }) => complete))
+  )
