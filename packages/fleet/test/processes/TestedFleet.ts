@@ -1,5 +1,5 @@
 /** A fleet of host processes, each behind a proxy, and what a test does to them. */
-import { Fleet } from "@effect-gpu-pool/fleet"
+import { DurableJob, Fleet } from "@effect-gpu-pool/fleet"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,6 +10,8 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import { join } from "node:path"
+import { executionIdOf } from "../../src/durable/JobWorkflow.ts"
+import { durableShards } from "../../src/net/ShardingTimes.ts"
 import { temporaryFolder } from "../support/temporary.ts"
 import type { HostArguments } from "./HostArguments.ts"
 import * as HostLog from "./HostLog.ts"
@@ -40,6 +42,9 @@ export interface TestedHost {
 
 const secret = "of a test"
 
+/** The shard of an entity, by the rule of Effect's cluster. */
+const shardOf = (group: string, entity: string): string => `${group}:${Math.abs(Hash.string(entity) % 8) + 1}`
+
 export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage, timing }: Options) {
   const folder = yield* temporaryFolder
   const scope = yield* Effect.scope
@@ -63,29 +68,37 @@ export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage
       return host
     }))
   /** A program of its own that uses the fleet. */
-  const client = Effect.map(
-    Layer.build(Layer.provide(Fleet.layerClient({ secret: Redacted.make(secret), timing }), storageLayer(storage))),
-    Context.get(Fleet.Fleet)
+  const program = Layer.build(
+    Layer.provide(Fleet.layerClient({ secret: Redacted.make(secret), timing }), storageLayer(storage))
   )
+  const client = Effect.map(program, Context.get(Fleet.Fleet))
   const observer = yield* client
   const sql = Context.get(yield* Layer.build(storageLayer(storage)), SqlClient.SqlClient)
-  /** The shard of the broker's entity, by the rule of Effect's cluster. */
-  const shard = `default:${Math.abs(Hash.string("broker") % 8) + 1}`
+  /** The host that has the shard of an entity. */
+  const hostOf = (group: string, entity: string) =>
+    Effect.map(
+      sql<{ readonly address: string }>`SELECT address FROM gpu_fleet_locks WHERE shard_id = ${shardOf(group, entity)}`,
+      ([lock]) => hosts.find(({ proxy }) => lock?.address === `127.0.0.1:${proxy.port}`)
+    )
 
   const current = Effect.map(observer.status, ({ hosts }) => hosts.filter(({ state }) => state === "current").length)
   return {
     hosts,
     client,
+    /** The same, for durable jobs. */
+    durable: Effect.map(program, Context.get(DurableJob.DurableJobs)),
+    storage,
+    secret,
     /** Waits until all hosts are in the fleet. On a busy machine, there may be no broker for long. */
     complete: until(Effect.map(Effect.orElseSucceed(current, () => 0), (count) => count === hosts.length)),
     /** What the broker says of a host. */
     statusOf: (host: TestedHost) =>
       Effect.map(observer.status, ({ hosts }) => hosts.find(({ name }) => name === host.name)),
     /** The host that has the broker. */
-    broker: Effect.map(
-      sql<{ readonly address: string }>`SELECT address FROM gpu_fleet_locks WHERE shard_id = ${shard}`,
-      ([lock]) => hosts.find(({ proxy }) => lock?.address === `127.0.0.1:${proxy.port}`)
-    ),
+    broker: hostOf("default", "broker"),
+    /** The host that sees a durable job to its end. */
+    driver: (job: string, id: string) =>
+      Effect.flatMap(executionIdOf(job, id), (executionId) => hostOf(durableShards, executionId)),
     lines: () => hosts.flatMap(({ log }) => log()).sort((one, other) => one.at - other.at)
   }
 })
