@@ -36,9 +36,9 @@ export const stay = Effect.fnUntraced(function*(member: Member) {
     Effect.tapError(join(member), (error) => Effect.logWarning("The host cannot join its fleet again", error)),
     again
   )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(reports(member), rejoin)))
+  const reporting = yield* Effect.forkScoped(Effect.forever(Effect.andThen(reports(member), rejoin)))
   // It still reports while it drains. It does so in a fiber of its own, since the one that closes the scope may be interrupted: by SIGTERM.
-  yield* Effect.addFinalizer(() => Effect.flatMap(Effect.forkDetach(drain(member)), Fiber.join))
+  yield* Effect.addFinalizer(() => Effect.flatMap(Effect.forkDetach(drain(member, reporting)), Fiber.join))
 })
 
 /** Reports until the epoch is over, or a broker does not know it. */
@@ -93,7 +93,10 @@ const report = Effect.fnUntraced(function*({ broker, state }: Member) {
 const waitForChanges = ({ state }: Member): Effect.Effect<void> =>
   Effect.raceFirst(state.changed.await, Effect.sleep(state.timing.heartbeat))
 
-const drain = ({ alsoEnds = Effect.void, broker, leases, state }: Member): Effect.Effect<void> =>
+const drain = (
+  { alsoEnds = Effect.void, broker, leases, state }: Member,
+  reporting: Fiber.Fiber<unknown, unknown>
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (!state.hasEpoch) return alsoEnds
     const { epoch, timing } = state
@@ -107,6 +110,8 @@ const drain = ({ alsoEnds = Effect.void, broker, leases, state }: Member): Effec
         return leases.endAll(state.lost(epoch, "the host has left the fleet", false))
       })),
       Effect.andThen(leases.awaitEmpty),
+      // Else it would find out that it has left, and join again.
+      Effect.andThen(Fiber.interrupt(reporting)),
       // If no broker answers, the fleet loses the host after its timeout.
       Effect.andThen(Effect.timeoutOption(broker.leave(state.name, epoch), timing.heartbeat * 2)),
       Effect.asVoid
