@@ -15,7 +15,7 @@ const library = "effect-gpu-pool"
 const command = "@effect-gpu-pool/cli"
 
 /** The library as npm may unpack it. */
-const most = { megabytes: 4.2, files: 900 }
+const most = { megabytes: 4.4, files: 900 }
 
 interface Tree {
   /** Of an optional package that is not there, nothing. */
@@ -51,7 +51,9 @@ if (target === undefined) throw new Error("usage: node scripts/package/main.ts F
 const tarballs = packAll(target)
 const own = tarballs.filter(({ name }) => name === library)
 const schedules = tarballs.filter(({ name }) => name === "effect-schedules")
-const withCommand = tarballs.filter(({ name }) => [library, "@effect-gpu-pool/observability", command].includes(name))
+const withCommand = tarballs.filter(({ name }) =>
+  [library, "@effect-gpu-pool/observability", "@effect-gpu-pool/fleet", command].includes(name)
+)
 
 /** They are tried in an install without the others. */
 const tried = [library, "effect-schedules", command]

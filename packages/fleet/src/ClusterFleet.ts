@@ -1,5 +1,7 @@
 /**
  * A fleet of many processes, on Effect's cluster.
+ *
+ * @internal
  */
 import * as ClusterWorkflowEngine from "effect/cluster/ClusterWorkflowEngine"
 import { ShardingConfig } from "effect/cluster/ShardingConfig"
@@ -14,6 +16,7 @@ import * as HostLinks from "./client/HostLinks.ts"
 import * as DurableClient from "./durable/DurableClient.ts"
 import * as JobWorkflow from "./durable/JobWorkflow.ts"
 import * as FleetHost from "./host/FleetHost.ts"
+import type { HostOptions } from "./host/HostOptions.ts"
 import * as MembershipLoop from "./host/MembershipLoop.ts"
 import * as Cluster from "./net/Cluster.ts"
 import type { Address } from "./protocol/FleetModel.ts"
@@ -23,7 +26,7 @@ import type { Timing } from "./protocol/Timing.ts"
 // Layers of the cluster are built afresh: the program may have a cluster of its own, or be several hosts of this one.
 
 /** What a host is made of. */
-export interface Options<R> extends FleetHost.HostOptions<R>, Omit<Cluster.RunnerOptions, "timing"> {}
+export interface Options<R> extends HostOptions<R>, Omit<Cluster.RunnerOptions, "timing"> {}
 
 /** The address in the configuration has the port that was free, where the program asked for any. */
 const addressOf = (asked: Address) =>

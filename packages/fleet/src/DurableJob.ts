@@ -9,10 +9,10 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Option from "effect/Option"
-import type { DurableMethods, ExecuteOptions } from "./durable/DurableClient.ts"
+import type { DurableMethods, ExecuteOptions } from "./durable/DurableMethods.ts"
 import type { Job } from "./FleetJob.ts"
 
-export type { DurableMethods, ExecuteOptions } from "./durable/DurableClient.ts"
+export type { DurableMethods, ExecuteOptions } from "./durable/DurableMethods.ts"
 
 /**
  * The service. Every layer of `Fleet` provides it.

@@ -23,12 +23,12 @@ import type {
   Reservation,
   ReserveOptions,
   RunOptions
-} from "./client/FleetClient.ts"
+} from "./client/FleetMethods.ts"
 import * as ClusterFleet from "./ClusterFleet.ts"
-import type { DurableMethods } from "./durable/DurableClient.ts"
+import type { DurableMethods } from "./durable/DurableMethods.ts"
 import { DurableJobs } from "./DurableJob.ts"
 import type { Job } from "./FleetJob.ts"
-import type { HostOptions } from "./host/FleetHost.ts"
+import type { HostOptions } from "./host/HostOptions.ts"
 import * as LocalFleet from "./LocalFleet.ts"
 import type { Address, FleetBuffer, FleetStatus, Where } from "./protocol/FleetModel.ts"
 import * as Timing from "./protocol/Timing.ts"
@@ -40,8 +40,8 @@ export type {
   Reservation,
   ReserveOptions,
   RunOptions
-} from "./client/FleetClient.ts"
-export type { DeviceOptions, HostOptions } from "./host/FleetHost.ts"
+} from "./client/FleetMethods.ts"
+export type { DeviceOptions, HostOptions } from "./host/HostOptions.ts"
 
 /**
  * The service.

@@ -1,5 +1,7 @@
 /**
  * A fleet within one process: a broker, hosts and their clients, without sockets and storage.
+ *
+ * @internal
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,12 +13,13 @@ import type { HostCalls, HostLinks } from "./client/HostLinks.ts"
 import * as DurableClient from "./durable/DurableClient.ts"
 import * as JobWorkflow from "./durable/JobWorkflow.ts"
 import * as FleetHost from "./host/FleetHost.ts"
+import type { HostOptions } from "./host/HostOptions.ts"
 import * as MembershipLoop from "./host/MembershipLoop.ts"
 import { HostRpcs } from "./protocol/HostRpcs.ts"
 import type { Timing } from "./protocol/Timing.ts"
 
 /** The methods of a fleet of these hosts, which end with the scope. */
-export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<FleetHost.HostOptions<R>>, timing: Timing) {
+export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<HostOptions<R>>, timing: Timing) {
   const broker = yield* BrokerLink.local(timing, 0)
   const calls = new Map<number, HostCalls>()
   const links: HostLinks = {

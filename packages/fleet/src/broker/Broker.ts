@@ -1,5 +1,7 @@
 /**
  * The broker of a fleet: what hosts and clients ask is an input of its ledger, and what the ledger decides answers them.
+ *
+ * @internal
  */
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Clock from "effect/Clock"

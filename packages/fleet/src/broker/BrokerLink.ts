@@ -1,5 +1,7 @@
 /**
  * The way to the broker, wherever it is: in this process, or on the host of a cluster that has it now.
+ *
+ * @internal
  */
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Cause from "effect/Cause"

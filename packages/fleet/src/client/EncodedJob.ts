@@ -1,5 +1,7 @@
 /**
  * A job with its input as bytes, which any process can hand on without the schemas of the job.
+ *
+ * @internal
  */
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"

@@ -1,5 +1,7 @@
 /**
  * The ways to hosts, by their addresses.
+ *
+ * @internal
  */
 import * as RunnerAddress from "effect/cluster/RunnerAddress"
 import * as Runners from "effect/cluster/Runners"

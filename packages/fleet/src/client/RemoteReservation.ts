@@ -1,5 +1,7 @@
 /**
  * A reservation on a host, as the client has it: held while its scope is open, and lost when the host says so, or nothing.
+ *
+ * @internal
  */
 import { type GpuError, HostLost, isGpuError, make } from "effect-gpu-pool/GpuError"
 import * as Cause from "effect/Cause"

@@ -1,5 +1,7 @@
 /**
  * The methods of durable jobs, on an engine for workflows.
+ *
+ * @internal
  */
 import { driverError, type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
@@ -8,43 +10,8 @@ import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
 import { decodeAnswer, encodeJob } from "../client/EncodedJob.ts"
-import type { Job } from "../FleetJob.ts"
+import type { DurableMethods } from "./DurableMethods.ts"
 import { executionIdOf, JobWorkflow, limited } from "./JobWorkflow.ts"
-
-/**
- * How a durable job is executed.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ExecuteOptions<Discard extends boolean = boolean> {
-  /** Unique among the durable jobs of its name: the same one is the same execution. */
-  readonly id: string
-  /** Whether it returns as soon as the job is stored. Default: false; it waits for the output. */
-  readonly discard?: Discard | undefined
-}
-
-/**
- * The methods of durable jobs.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DurableMethods {
-  /** See {@link execute}. */
-  readonly execute: <Input, Output, Failure, Discard extends boolean = false>(
-    job: Job<Input, Output, Failure>,
-    input: Input,
-    options: ExecuteOptions<Discard>
-  ) => Effect.Effect<Discard extends true ? void : Output, Failure | GpuError>
-  /** See {@link poll}. */
-  readonly poll: <Input, Output, Failure>(
-    job: Job<Input, Output, Failure>,
-    id: string
-  ) => Effect.Effect<Option.Option<Exit.Exit<Output, Failure | GpuError>>, GpuError>
-  /** See {@link interrupt}. */
-  readonly interrupt: (job: Pick<Job, "name">, id: string) => Effect.Effect<void, GpuError>
-}
 
 /** The engine dies of a database that does not answer. */
 const stored = <A, E, R>(call: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | GpuError, R> =>

@@ -1,5 +1,7 @@
 /**
  * A durable job, as a workflow of Effect: one activity runs the job on whichever host has room, and its answer is stored.
+ *
+ * @internal
  */
 import { GpuError, HostLost, limitExceeded, make } from "effect-gpu-pool/GpuError"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
@@ -12,7 +14,8 @@ import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
 import * as WorkflowEngine from "effect/workflow/WorkflowEngine"
 import type { EncodedJob } from "../client/EncodedJob.ts"
-import type { FleetClient, Reservation } from "../client/FleetClient.ts"
+import type { FleetClient } from "../client/FleetClient.ts"
+import type { Reservation } from "../client/FleetMethods.ts"
 import { durableShards } from "../net/ShardingTimes.ts"
 import { Where } from "../protocol/FleetModel.ts"
 

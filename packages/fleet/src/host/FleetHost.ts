@@ -1,5 +1,7 @@
 /**
  * A host of a fleet: the devices that it offers, the reservations on them, and what it answers its clients.
+ *
+ * @internal
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { BufferPools } from "effect-gpu-pool/BufferPools"
@@ -7,42 +9,12 @@ import * as DeviceContext from "effect-gpu-pool/DeviceContext"
 import { invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Handler } from "../FleetJob.ts"
 import type { OfferedDevice } from "../protocol/FleetModel.ts"
 import type { Timing } from "../protocol/Timing.ts"
 import * as HostHandlers from "./HostHandlers.ts"
 import { HostLeases } from "./HostLeases.ts"
+import type { DeviceOptions, HostOptions } from "./HostOptions.ts"
 import { HostState } from "./HostState.ts"
-
-/**
- * What a host says of one of its devices.
- *
- * @category models
- * @since 0.1.0
- */
-export interface DeviceOptions {
-  /** The bytes of it that the fleet may reserve. Default: the limit of its pool. */
-  readonly maxBytes?: number | undefined
-  /** What reservations may ask for, as `{ zone: "west" }`. */
-  readonly labels?: Readonly<Record<string, string>> | undefined
-}
-
-/**
- * The devices and jobs of a host.
- *
- * @category models
- * @since 0.1.0
- */
-export interface HostOptions<R = never> {
-  /** Unique in the fleet. */
-  readonly host: string
-  /** The devices that it offers, by their names in `BufferPools`. */
-  readonly devices: Readonly<Record<string, DeviceOptions>>
-  /** The jobs that it runs. */
-  readonly jobs?: ReadonlyArray<Handler<R>> | undefined
-  /** The bytes that inputs of jobs together have in this process, while they arrive and until their jobs end: 256 MiB. */
-  readonly maxInputBytes?: number | undefined
-}
 
 const usualInputBytes = 2 ** 28
 

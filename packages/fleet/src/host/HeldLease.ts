@@ -1,5 +1,7 @@
 /**
  * A reservation that a host has granted: on its device, until its client ends it or the host loses its epoch.
+ *
+ * @internal
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type * as BufferPools from "effect-gpu-pool/BufferPools"

@@ -1,5 +1,7 @@
 /**
  * What a host answers its clients.
+ *
+ * @internal
  */
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { unsupported } from "effect-gpu-pool/GpuError"

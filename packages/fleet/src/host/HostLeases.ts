@@ -1,5 +1,7 @@
 /**
  * The reservations of a host: each within the capacity that its device offers, and within the pool of the device.
+ *
+ * @internal
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { BufferPools } from "effect-gpu-pool/BufferPools"

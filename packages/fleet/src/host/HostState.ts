@@ -1,5 +1,7 @@
 /**
  * What a host knows of itself: its epoch, when a broker last confirmed that, and what it has to report.
+ *
+ * @internal
  */
 import { GpuError, HostLost } from "effect-gpu-pool/GpuError"
 import * as Latch from "effect/Latch"

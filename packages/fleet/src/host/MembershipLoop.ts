@@ -1,5 +1,7 @@
 /**
  * Keeps a host in its fleet: it joins, reports, ends what it has when its epoch is over, and joins again.
+ *
+ * @internal
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,8 @@
 /**
  * Inputs of jobs that arrive in chunks. All transfers of a host together have at most `maxBytes`: the first chunk of one waits until
  * there is room for the whole.
+ *
+ * @internal
  */
 import { type GpuError, invalidRequest, limitExceeded } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"

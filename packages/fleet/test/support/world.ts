@@ -22,9 +22,11 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as BrokerLink from "../../src/broker/BrokerLink.ts"
 import * as FleetClient from "../../src/client/FleetClient.ts"
+import type { FleetMethods } from "../../src/client/FleetMethods.ts"
 import type { HostCalls, HostLinks } from "../../src/client/HostLinks.ts"
 import type { Handler } from "../../src/FleetJob.ts"
 import * as FleetHost from "../../src/host/FleetHost.ts"
+import type { HostOptions } from "../../src/host/HostOptions.ts"
 import type { HostState } from "../../src/host/HostState.ts"
 import * as MembershipLoop from "../../src/host/MembershipLoop.ts"
 import { HostRpcs } from "../../src/protocol/HostRpcs.ts"
@@ -115,15 +117,15 @@ export interface WorldHost {
 export interface World {
   readonly host: (name: string) => WorldHost
   /** Starts one more host, or a second process of one that is gone. */
-  readonly start: (options: FleetHost.HostOptions) => Effect.Effect<WorldHost, unknown>
+  readonly start: (options: HostOptions) => Effect.Effect<WorldHost, unknown>
   /** The broker ends, and another one begins that knows nothing. */
   readonly failOver: Effect.Effect<void>
-  readonly fleet: FleetClient.FleetMethods
+  readonly fleet: FleetMethods
   readonly timing: Timing.Timing
 }
 
 export interface WorldOptions {
-  readonly hosts: ReadonlyArray<FleetHost.HostOptions>
+  readonly hosts: ReadonlyArray<HostOptions>
   readonly timing?: Timing.Options | undefined
   /** The limit of each device's pool. */
   readonly poolBytes?: number | undefined
@@ -171,7 +173,7 @@ export const make = Effect.fnUntraced(function*(options: WorldOptions) {
   const hosts = new Map<string, WorldHost>()
   const calls: Array<Effect.Effect<HostCalls, never, Scope.Scope>> = []
 
-  const start = Effect.fnUntraced(function*(host: FleetHost.HostOptions) {
+  const start = Effect.fnUntraced(function*(host: HostOptions) {
     const scope = yield* Scope.fork(outer)
     const network = new Network()
     const pools = yield* Layer.buildWithScope(Layer.fresh(BufferPools.layer(() => HostBackend.layer(), pool)), scope)
@@ -211,7 +213,7 @@ export const make = Effect.fnUntraced(function*(options: WorldOptions) {
 })
 
 /** One device of so many bytes on each host. */
-export const hostOf = (host: string, maxBytes: number, jobs: ReadonlyArray<Handler> = []): FleetHost.HostOptions => ({
+export const hostOf = (host: string, maxBytes: number, jobs: ReadonlyArray<Handler> = []): HostOptions => ({
   host,
   devices: { "0": { maxBytes } },
   jobs
