@@ -97,6 +97,8 @@ export class Ledger {
   readonly #placed = new Map<string, ReadonlyArray<Placed>>()
   /** Until when reservations are kept for their clients, in the order of these times. */
   readonly #claims = new Map<Placed, number>()
+  /** Until when no request fails as too large for every host, since one that is gone may come back: a host in a rolling update. */
+  #patientUntil: number
   #now: number
   #arrivals = 0
   readonly #counts = { placed: 0, ended: 0, lost: 0 }
@@ -105,6 +107,7 @@ export class Ledger {
     this.#options = options
     this.#port = port
     this.#now = options.startedAt
+    this.#patientUntil = options.recovery > 0 ? options.startedAt + options.hostTimeout : -Infinity
     const { maxBypasses = 16, preference = "leastLeft" } = options
     this.#queue = new FairQueue({ maxBypasses, preference, place: (request, device) => this.#placeOn(request, device) })
     this.#queue.isPaused = options.recovery > 0
@@ -242,6 +245,7 @@ export class Ledger {
       break
     }
     if (this.#queue.isPaused) consider(startedAt + recovery, () => this.#recovered())
+    if (this.#patientUntil > -Infinity) consider(this.#patientUntil, () => this.#endPatience())
     const first = this.#deadlines.first
     if (first !== undefined) consider(first.deadline, () => this.#timedOut(first))
     return next
@@ -368,6 +372,7 @@ export class Ledger {
     this.#hosts.delete(host.name)
     remember(this.#lost, host.name, host, mostLost)
     remember(this.#over, host.name, host.epoch, mostOver)
+    this.#patientUntil = this.#now + this.#options.hostTimeout
     for (const placed of Array.from(host.placed.values())) this.#end(placed, "lost")
     this.#port.lost(host.name, host.epoch, detail)
     this.#devicesChanged()
@@ -387,7 +392,15 @@ export class Ledger {
     this.#queue.serve(devices)
   }
 
+  #endPatience(): void {
+    this.#patientUntil = -Infinity
+    if (this.#queue.isPaused) return
+    this.#failAll((request) => this.#isTooLarge(request))
+    this.#queue.serve(this.#devices())
+  }
+
   #isTooLarge(request: WaitingRequest): boolean {
+    if (this.#patientUntil > -Infinity) return false
     const [largest] = this.#queue.named(request)
     return largest !== undefined && largest.limit < request.bytes
   }

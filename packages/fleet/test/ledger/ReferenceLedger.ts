@@ -65,6 +65,8 @@ export class ReferenceLedger {
   readonly over: Array<readonly [string, number]> = []
   lastEpoch = 0
   isRecovering: boolean
+  /** Until when no request is too large, because a host that is gone may come back. */
+  patientUntil: number
   now: number
   devices = 0
   arrivals = 0
@@ -76,6 +78,7 @@ export class ReferenceLedger {
     this.#options = options
     this.now = options.startedAt
     this.isRecovering = options.recovery > 0
+    this.patientUntil = this.isRecovering ? options.startedAt + options.hostTimeout : -Infinity
   }
 
   free(host: Host, device: Device): number {
@@ -162,6 +165,7 @@ export class ReferenceLedger {
   }
 
   isTooLarge(waiter: Waiter): boolean {
+    if (this.patientUntil !== -Infinity) return false
     const all = this.all().filter(([host, device]) => named(waiter.place.where, host, device))
     return all.length > 0 && !all.some(([host, device]) => this.mayBeOn(waiter, host, device))
   }
@@ -185,6 +189,7 @@ export class ReferenceLedger {
     this.over.push([host.name, host.epoch])
     this.held = this.held.filter((held) => held.host !== host)
     this.decided.push(`${host.name} is lost in ${host.epoch}`)
+    this.patientUntil = this.now + this.#options.hostTimeout
     this.level()
     this.failTooLarge()
     this.serve()
@@ -217,9 +222,20 @@ export class ReferenceLedger {
             }
           }]
           : []),
+        ...(this.patientUntil === -Infinity
+          ? []
+          : [{
+            at: this.patientUntil,
+            rank: 3,
+            act: () => {
+              this.patientUntil = -Infinity
+              this.failTooLarge()
+              this.serve()
+            }
+          }]),
         ...this.waiting.slice().sort((a, b) => a.arrival - b.arrival).map((waiter) => ({
           at: waiter.began + waiter.place.waitAtMost,
-          rank: 3,
+          rank: 4,
           act: () => {
             this.fail(waiter)
             this.serve()
