@@ -58,6 +58,26 @@ describe("a fleet", () => {
       deepStrictEqual(yield* freeBytes, [4096])
     }).pipe(Effect.provide(local(4096))))
 
+  it.live("gives back what a job has leased when the job ends, and not when its host does", () => {
+    const ended: Array<number> = []
+    const Lease = FleetJob.make("Lease", { input: Schema.Int, output: Schema.Void, bytes: 4096 })
+    const lease = FleetJob.handler(
+      Lease,
+      (n) =>
+        Effect.andThen(
+          Effect.addFinalizer(() => Effect.sync(() => void ended.push(n))),
+          Effect.asVoid(BufferPool.allocate(4096))
+        )
+    )
+    return Effect.gen(function*() {
+      for (const n of [1, 2]) {
+        yield* Fleet.run(Lease, n)
+        deepStrictEqual(ended.at(-1), n)
+      }
+      strictEqual((yield* BufferPools.on("0", BufferPool.stats)).activeBytes, 0)
+    }).pipe(Effect.provide(local(4096, [lease])))
+  })
+
   it.live("gives the job's own error", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Fleet.run(Fill, { words: 2, value: 700 }))

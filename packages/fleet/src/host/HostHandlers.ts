@@ -5,8 +5,10 @@
  */
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { unsupported } from "effect-gpu-pool/GpuError"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Answer, CurrentHost, type Handler } from "../FleetJob.ts"
 import { chunkBytes, HostRpcs, type RunPart } from "../protocol/HostRpcs.ts"
@@ -32,7 +34,8 @@ const partsOf = ({ data, outcome }: Answer): Stream.Stream<RunPart> =>
 /** The handlers of a host that has these reservations, and runs these jobs. */
 export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArray<Handler<R>>) =>
   Effect.gen(function*() {
-    const services = yield* Effect.context<R>()
+    // Without the scope of the host: each run of a job has its own.
+    const services = Context.omit(Scope.Scope)(yield* Effect.context<R>()) as Context.Context<R>
     const handlers = new Map(jobs.map((handler) => [handler.job.name, handler]))
 
     return HostRpcs.of({
