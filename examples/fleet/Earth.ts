@@ -28,7 +28,7 @@ export class EarthUnreadable extends Data.TaggedError("EarthUnreadable")<{
 export const readFrom = Effect.fn("Earth.readFrom")(function*(file: string) {
   const fs = yield* FileSystem.FileSystem
   const bytes = yield* fs.readFile(file)
-  const { data, ...picture } = yield* Effect.try({ try: () => decode(bytes), catch: (cause) => cause })
+  const { data, ...picture } = yield* Effect.try(() => decode(bytes))
   if (data.length !== width * height || picture.width !== width || picture.depth !== 8) {
     return yield* Effect.fail(`it has no ${width} x ${height} pixels of 8 bits`)
   }

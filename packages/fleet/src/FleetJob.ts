@@ -187,6 +187,8 @@ export const handler = <Input, Output, Failure, R>(
   return {
     job,
     run: (input) =>
+      // The compiler does not see that R is what is left of it and what was taken away.
+      // @effect-diagnostics-next-line unsafeEffectTypeAssertion:off
       Effect.flatMap(decode(`${job.name}: its input`, job.input, input), (value) =>
         run(value).pipe(
           Effect.matchEffect({

@@ -32,7 +32,7 @@ const interruptedDuring = Effect.fnUntraced(function*<R extends Fleet.Fleet | Du
     Effect.andThen(Effect.never),
     Effect.provide(Layer.provide(fleet, pools))
   )
-  const running = yield* Effect.forkChild(program as Effect.Effect<never, GpuError>)
+  const running = yield* Effect.forkChild(program)
   yield* Deferred.await(begun)
   const interrupting = yield* Effect.forkChild(Fiber.interrupt(running), { startImmediately: true })
   // The interruption goes as far as it goes while the job waits.

@@ -179,4 +179,18 @@ describe("a fleet", () => {
       assert.isTrue(Exit.isFailure(exit))
       deepStrictEqual(yield* freeBytes, [64])
     }).pipe(Effect.provide(local(64))))
+
+  it.live("runs jobs on the pool of their device, whatever pool the host's program has", () => {
+    const Limit = FleetJob.make("Limit", { input: Schema.Void, output: Schema.Number, bytes: 4 })
+    const limit = FleetJob.handler(Limit, () => BufferPool.maxBytes)
+    const own = BufferPool.layer({ maxBytes: 7777 }).pipe(Layer.provideMerge(Host.layer()))
+    const devices = BufferPools.layer(() => Host.layer(), { pool: { maxBytes: 5555 } })
+    const fleet = Fleet.layerLocal({ host: "here", devices: { "0": {} }, jobs: [limit] }).pipe(
+      Layer.provide(devices),
+      Layer.provideMerge(own)
+    )
+    return Effect.gen(function*() {
+      deepStrictEqual([yield* BufferPool.maxBytes, yield* Fleet.run(Limit, undefined)], [7777, 5555])
+    }).pipe(Effect.provide(fleet))
+  })
 })

@@ -60,6 +60,7 @@ const linkOf = (calls: Calls, timing: Timing): BrokerLink => {
   const again = Schedule.spaced(timing.heartbeat / 4)
   const patient = <A, E>(call: Effect.Effect<A, E>): Effect.Effect<A, Exclude<E, Gap>> =>
     // The schedule never ends, so no gap is left.
+    // @effect-diagnostics-next-line unsafeEffectTypeAssertion:off
     Effect.retry(Effect.catchCauseIf(call, Cause.hasInterruptsOnly, () => Effect.fail(new CallEnded())), {
       schedule: again,
       while: isGap

@@ -5,10 +5,8 @@
  */
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { unsupported } from "effect-gpu-pool/GpuError"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Answer, CurrentHost, type Handler } from "../FleetJob.ts"
 import { chunkBytes, HostRpcs, type RunPart } from "../protocol/HostRpcs.ts"
@@ -34,8 +32,7 @@ const partsOf = ({ data, outcome }: Answer): Stream.Stream<RunPart> =>
 /** The handlers of a host that has these reservations, and runs these jobs. */
 export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArray<Handler<R>>) =>
   Effect.gen(function*() {
-    // Without the scope of the host: each run of a job has its own.
-    const services = Context.omit(Scope.Scope)(yield* Effect.context<R>()) as Context.Context<R>
+    const services = yield* Effect.context<R>()
     const handlers = new Map(jobs.map((handler) => [handler.job.name, handler]))
 
     return HostRpcs.of({
@@ -55,16 +52,15 @@ export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArra
             return yield* unsupported("Fleet.run", `the host "${state.name}"`, `the job "${job}"`, advice)
           }
           const bytes = input ?? (yield* held.transfers.taken(transfer ?? ""))
-          const running = handler.run(bytes).pipe(
-            Effect.provideService(CurrentHost, {
-              device: held.grant.device,
-              epoch,
-              host: state.name,
-              buffer: ({ epoch, id, lease }) => Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
-            }),
-            Effect.provideContext(services)
-          )
-          return partsOf(yield* held.run(running, () => state.whyEnded(epoch, true)))
+          const running = Effect.provideService(handler.run(bytes), CurrentHost, {
+            device: held.grant.device,
+            epoch,
+            host: state.name,
+            buffer: ({ epoch, id, lease }) => Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
+          })
+          // The services of the device and the scope of the job count, whatever the host itself has.
+          const answer = Effect.provideContext(held.run(running, () => state.whyEnded(epoch, true)), services)
+          return partsOf(yield* answer)
         })),
       Send: ({ epoch, lease, ...chunk }) => leases.within(lease, epoch, ({ transfers }) => transfers.receive(chunk)),
       Allocate: ({ buffer, bytes, epoch, label, lease }) =>
