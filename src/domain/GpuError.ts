@@ -477,7 +477,7 @@ export class Released extends Schema.TaggedClass<Released>("effect-gpu-pool/GpuE
   size: number,
   why: Schema.Literals(["released", "scopeClosed", "poolClosed", "parentReleased"]),
   /** What was used; a buffer without it. */
-  what: Schema.optional(Schema.Literals(["image", "sampler", "mapping", "queue"]))
+  what: Schema.optional(Schema.Literals(["image", "sampler", "mapping", "queue", "reservation"]))
 }) {
   get message(): string {
     if (this.what === "queue") {

@@ -35,7 +35,10 @@ export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<HostOpti
     const { handlers, leases, state } = yield* FleetHost.make(options, timing)
     calls.set(
       port,
-      yield* Effect.provideContext(RpcTest.makeClient(HostRpcs), yield* HostRpcs.toHandlers(Effect.succeed(handlers)))
+      yield* Effect.provideContext(
+        RpcTest.makeClient(HostRpcs, { disableFatalDefects: true }),
+        yield* HostRpcs.toHandlers(Effect.succeed(handlers))
+      )
     )
     const address = { host: "local", port }
     yield* MembershipLoop.stay({ state, leases, broker, address, incarnation: crypto.randomUUID() })

@@ -3,9 +3,10 @@
  *
  * @internal
  */
-import { deviceUnavailable, type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { deviceUnavailable, type GpuError, invalidRequest, released } from "effect-gpu-pool/GpuError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -43,25 +44,55 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
   /** The reservations of this client whose scopes are open. */
   const reservations = new Map<string, RemoteReservation>()
 
+  /** Whether a broker has ever answered: until then there may be none, or one that does not know this secret. */
+  let hasAnswered = false
+  const answered = Effect.sync(() => {
+    hasAnswered = true
+  })
+
+  const status: FleetMethods["status"] = Effect.tap(broker.status, answered).pipe(
+    Effect.timeoutOrElse({ duration: timing.hostTimeout, orElse: () => Effect.fail(noBroker(timing.hostTimeout)) })
+  )
+
+  /** Fails, or waits for ever where there is a broker. */
+  const missingBroker = Effect.sleep(timing.hostTimeout).pipe(Effect.andThen(status), Effect.andThen(Effect.never))
+
+  /** The broker bounds how long it lets a request wait. Here it is bounded how long a broker is waited for. */
+  const placed = (place: Place): Effect.Effect<Placement, GpuError> => {
+    const asked = Effect.tap(broker.place(place), answered)
+    const bounded = hasAnswered ? asked : Effect.raceFirst(asked, missingBroker)
+    const most = timing.hostTimeout + (place.onExhausted === "fail" ? 0 : place.waitAtMost)
+    return most === Infinity
+      ? bounded
+      : Effect.timeoutOrElse(bounded, { duration: most, orElse: () => Effect.fail(noBroker(most)) })
+  }
+
   /** Places a reservation, and holds it, at other places too while hosts refuse it. It fails when no host will ever have it. */
   const hold = Effect.fnUntraced(
     function*(place: Place, restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) {
       const outer = yield* Effect.scope
+      const closed = yield* Deferred.make<never, GpuError>()
+      const scopeClosed = () => released("Fleet.reserve", { ...ofPlace(place), ended: "scopeClosed" })
+      if (outer.state._tag === "Closed") return yield* Effect.fail(scopeClosed())
+      yield* Scope.addFinalizer(outer, Effect.suspend(() => Deferred.fail(closed, scopeClosed())))
       let refused: Place["refused"] = undefined
       for (;;) {
         const waitAtMost = place.waitAtMost - ((yield* Clock.currentTimeMillis) - place.since)
-        const placement = yield* restore(broker.place({ ...place, waitAtMost: Math.max(0, waitAtMost), refused }))
+        const placement: Placement = yield* restore(
+          Effect.raceFirst(placed({ ...place, waitAtMost: Math.max(0, waitAtMost), refused }), Deferred.await(closed))
+        )
         const scope = yield* Scope.fork(outer)
-        const held = yield* Effect.exit(
+        const held: Exit.Exit<RemoteReservation, GpuError> = yield* Effect.exit(
           restore(Scope.provide(RemoteReservation.hold(links, placement, timing.hostTimeout), scope))
         )
         if (Exit.isSuccess(held)) return held.value
         yield* Scope.close(scope, held)
-        refused = refusalOf(held, placement)
+        const isClosed = Deferred.isDoneUnsafe(closed)
+        refused = isClosed ? undefined : refusalOf(held, placement)
         if (refused === undefined) {
           // The host has not granted it, so the broker would keep its place for `claimTimeout`.
           yield* Effect.forkDetach(broker.cancel(place.id))
-          return yield* held
+          return yield* (isClosed ? Deferred.await(closed) : held)
         }
       }
     }
@@ -146,15 +177,17 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
       ),
     free: (buffer) =>
       Effect.scoped(Effect.flatMap(hostOf(buffer), ({ call, calls, within }) => call(calls.Free(within)))),
-    status: Effect.timeoutOrElse(broker.status, {
-      duration: timing.hostTimeout,
-      orElse: () =>
-        Effect.fail(
-          deviceUnavailable([], `No broker has answered for ${timing.hostTimeout} ms: start a host of the fleet.`)
-        )
-    })
+    status
   }
 }
+
+const noBroker = (millis: number): GpuError =>
+  deviceUnavailable(
+    [],
+    `No broker of the fleet has answered for ${millis} ms: start a host, and give all processes the same secret and database.`
+  )
+
+const ofPlace = ({ bytes, label }: Place) => ({ label, size: bytes, what: "reservation" } as const)
 
 const defaultRetry = Schedule.max([Schedule.exponential("100 millis"), Schedule.recurs(10)])
 

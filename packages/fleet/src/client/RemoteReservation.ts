@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { type GpuError, HostLost, isGpuError, make } from "effect-gpu-pool/GpuError"
+import { type GpuError, HostLost, isGpuError, make, released } from "effect-gpu-pool/GpuError"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -46,6 +46,8 @@ export const callsOf = Effect.fnUntraced(function*(links: HostLinks, host: HostE
 
 export class RemoteReservation {
   readonly placement: Placement
+  /** Whether its scope is open. */
+  #isOpen = true
   readonly #calls: Effect.Success<ReturnType<typeof callsOf>>
   /** Fails when the reservation ends before its scope closes. */
   readonly #lost: Deferred.Deferred<never, GpuError>
@@ -74,13 +76,25 @@ export class RemoteReservation {
     yield* Effect.forkScoped(
       Effect.catch(Effect.forever(next), (error) => Deferred.fail(ended, lostAtEnd(placement)(error)))
     )
-    return new RemoteReservation(placement, calls, ended)
+    const reservation = new RemoteReservation(placement, calls, ended)
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        reservation.#isOpen = false
+      })
+    )
+    return reservation
   })
 
   /** Runs an effect that needs the reservation. It fails when the reservation is lost; `mayHaveRun` says what the error says then. */
   #while<A, E, R>(effect: Effect.Effect<A, E, R>, mayHaveRun: () => boolean): Effect.Effect<A, E | GpuError, R> {
     const gone = Effect.mapError(Deferred.await(this.#lost), (error) => mayHaveRun() ? this.#mayHaveRun(error) : error)
-    return Effect.suspend(() => Deferred.isDoneUnsafe(this.#lost) ? gone : Effect.raceFirst(effect, gone))
+    return Effect.suspend(() => Deferred.isDoneUnsafe(this.#lost) ? gone : Effect.raceFirst(effect, gone)).pipe(
+      // The program has ended it itself.
+      Effect.catchIf(
+        (error) => !this.#isOpen && isGpuError(error) && error.reason._tag === "HostLost",
+        () => Effect.fail(this.#closed())
+      )
+    )
   }
 
   /** Runs a job here. */
@@ -110,6 +124,15 @@ export class RemoteReservation {
       Effect.mapError(running, (error) => isSent ? this.#mayHaveRun(error) : error),
       () => isSent
     )
+  }
+
+  #closed(): GpuError {
+    return released("Fleet", {
+      label: undefined,
+      size: this.placement.bytes,
+      what: "reservation",
+      ended: "scopeClosed"
+    })
   }
 
   /** HostLost of this host, after a job was sent to it. */

@@ -74,7 +74,7 @@ export class HeldLease {
         restore(Fiber.await(fiber)).pipe(
           Effect.onInterrupt(() => Fiber.interrupt(fiber)),
           Effect.flatMap((exit): Effect.Effect<A, E | GpuError> =>
-            !this.isOpen && Exit.hasInterrupts(exit) ? Effect.fail(lost()) : exit
+            Exit.hasInterrupts(exit) ? Effect.fail(this.isOpen ? interruptedItself() : lost()) : exit
           )
         ))
     )
@@ -118,6 +118,14 @@ export class HeldLease {
     })
   }
 }
+
+/** Interruptions of the call and of the reservation do not come here: the effect was interrupted from inside. */
+const interruptedItself = (): GpuError =>
+  invalidRequest(
+    "FleetJob.handler",
+    "the job interrupted itself",
+    "Let it succeed, or fail with an error of its schema."
+  )
 
 /** The error for a buffer that has ended. */
 const ended = (id: string): GpuError => released("Fleet", { label: id, size: 0, what: undefined })

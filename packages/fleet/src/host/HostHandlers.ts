@@ -3,12 +3,14 @@
  *
  * @internal
  */
+import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import { unsupported } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, unsupported } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { type Answer, CurrentHost, type Handler } from "../FleetJob.ts"
+import type { FleetBuffer } from "../protocol/FleetModel.ts"
 import { chunkBytes, HostRpcs, type RunPart } from "../protocol/HostRpcs.ts"
 import type { HostLeases } from "./HostLeases.ts"
 import type { HostState } from "./HostState.ts"
@@ -28,6 +30,19 @@ const partsOf = ({ data, outcome }: Answer): Stream.Stream<RunPart> =>
     })),
     { _tag: "End", outcome }
   ]).pipe(Stream.rechunk(1))
+
+/** The lease of a buffer that is on this host. */
+const bufferOf = (
+  name: string,
+  leases: HostLeases,
+  { epoch, host, id, lease }: FleetBuffer
+): Effect.Effect<PooledBuffer, GpuError> => {
+  if (host === name) return Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
+  const problem = `the buffer "${id}" is on the host "${host}", and the job runs on "${name}"`
+  return Effect.fail(
+    invalidRequest("FleetJob.CurrentHost", problem, "Run the job near it: { where: Fleet.near(buffer) }.")
+  )
+}
 
 /** The handlers of a host that has these reservations, and runs these jobs. */
 export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArray<Handler<R>>) =>
@@ -56,7 +71,7 @@ export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArra
             device: held.grant.device,
             epoch,
             host: state.name,
-            buffer: ({ epoch, id, lease }) => Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
+            buffer: (buffer) => bufferOf(state.name, leases, buffer)
           })
           // The services of the device and the scope of the job count, whatever the host itself has.
           const answer = Effect.provideContext(held.run(running, () => state.whyEnded(epoch, true)), services)

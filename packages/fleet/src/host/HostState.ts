@@ -58,10 +58,15 @@ export class HostState {
   /** HostLost, unless the host is in this epoch and may act. */
   problem(epoch: number, mayHaveRun = false): GpuError | undefined {
     if (this.hasEpoch && epoch === this.epoch && this.left > 0) return undefined
-    const detail = epoch === this.epoch && this.hasEpoch
+    return this.lost(epoch, this.#whyNot(epoch), mayHaveRun)
+  }
+
+  #whyNot(epoch: number): string {
+    if (this.membership === "left") return "it has left the fleet"
+    if (epoch !== this.epoch) return `its epoch is now ${this.epoch}`
+    return this.hasEpoch
       ? `no broker has confirmed it for ${this.timing.hostTimeout - this.left} ms`
-      : `its epoch is now ${this.epoch}`
-    return this.lost(epoch, detail, mayHaveRun)
+      : "its epoch is over, and it has no other yet"
   }
 
   /** Why a reservation of this epoch has ended. */
