@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Socket from "effect/socket/Socket"
 import * as SocketServer from "effect/socket/SocketServer"
+import type { Socket as NetSocket } from "node:net"
 import type { Address } from "../protocol/FleetModel.ts"
 import { oneWriter } from "./OneWriter.ts"
 import type { Psk } from "./Psk.ts"
@@ -27,32 +28,65 @@ export interface Options {
 }
 
 /** Listens until its scope closes. Fails with InvalidRequest if it cannot listen at this address. */
-export const make = (options: Options): Effect.Effect<SocketServer.SocketServer["Service"], GpuError, Scope.Scope> =>
-  NodeSocketServer.makeTls({
-    ...options.psk.server,
+export const make = Effect.fnUntraced(function*(
+  options: Options
+): Effect.fn.Return<SocketServer.SocketServer["Service"], GpuError, Scope.Scope> {
+  const { pskCallback, ...tlsOptions } = options.psk.server
+  const handshakes = new Handshakes()
+  const server = yield* NodeSocketServer.makeTls({
+    ...tlsOptions,
     ...options.listen,
+    pskCallback: (socket, identity) => handshakes.begins(socket) ? pskCallback?.(socket, identity) ?? null : null,
     handshakeTimeout: options.silence,
     // Without it the kernel holds back small packets, such as an interruption, for 40 ms and more.
     noDelay: true,
     keepAlive: true
-  }).pipe(
-    Effect.mapError((error) => listenError(options, error)),
-    Effect.map((server) =>
-      SocketServer.SocketServer.of({
-        address: server.address,
-        run: (handler) =>
-          server.run((socket) =>
-            Effect.flatMap(Effect.serviceOption(NodeSocket.NetSocket), (connection) => {
-              // Also ends a closed connection whose peer does not read what is still to be sent.
-              if (Option.isSome(connection)) {
-                connection.value.setTimeout(options.silence, () => connection.value.destroy())
-              }
-              return handler(closing(socket))
-            })
-          )
-      })
-    )
-  )
+  }).pipe(Effect.mapError((error) => listenError(options, error)))
+  // It runs before the finalizer of `makeTls`, which waits until every connection has ended.
+  yield* Effect.addFinalizer(() => Effect.sync(() => handshakes.end()))
+  return SocketServer.SocketServer.of({
+    address: server.address,
+    run: (handler) =>
+      server.run((socket) =>
+        Effect.flatMap(Effect.serviceOption(NodeSocket.NetSocket), (connection) => {
+          if (Option.isSome(connection)) {
+            handshakes.ended(connection.value)
+            // Also ends a closed connection whose peer does not read what is still to be sent.
+            connection.value.setTimeout(options.silence, () => connection.value.destroy())
+          }
+          return handler(closing(socket))
+        })
+      )
+  })
+})
+
+/**
+ * The connections that have no handler yet. `makeTls` closes those whose handshake is over when it closes; one whose handshake ends
+ * later would stay open, since no handler comes for it and nothing reads it, and the server would wait for it without an end.
+ */
+class Handshakes {
+  readonly #sockets = new Set<NetSocket>()
+  #areOver = false
+
+  /** A peer names the secret that it has. Returns whether the handshake goes on. */
+  begins(socket: NetSocket): boolean {
+    if (this.#areOver) return false
+    this.#sockets.add(socket)
+    socket.once("close", () => this.ended(socket))
+    return true
+  }
+
+  /** The connection has a handler, or is closed. */
+  ended(socket: NetSocket): void {
+    this.#sockets.delete(socket)
+  }
+
+  /** Closes the connections, and lets no other begin. */
+  end(): void {
+    this.#areOver = true
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
 
 /**
  * Every error of a connection is its end. The RPC server would die of the others, and log it, though it is the peer that decides

@@ -34,6 +34,8 @@ const request = Effect.runSync(framed("Echo", new Uint8Array([1, 2])))
 const beginning = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
 const bytes = new Uint8Array([1, 2, 3])
 
+const turn = Effect.promise(() => new Promise(setImmediate))
+
 describe("a client with the secret", () => {
   it.live("is served, and leaves nothing behind", () =>
     Effect.gen(function*() {
@@ -92,7 +94,7 @@ describe("a client with the secret", () => {
       )
       deepStrictEqual(new Set(echoes), new Set([large.length]))
       // Node warns in a later turn.
-      yield* Effect.promise(() => new Promise(setImmediate))
+      yield* turn
       deepStrictEqual(warnings, [])
     }))
 
@@ -281,6 +283,20 @@ describe("a client whose host hangs", () => {
         const client = yield* connected(yield* mute(listening), { heartbeat: 10, silence: soon })
         strictEqual((yield* Effect.flip(client.Echo({ bytes })))._tag, "RpcClientError")
         strictEqual((yield* Effect.flip(Stream.runDrain(client.Hold())))._tag, "RpcClientError")
+      }
+    }))
+})
+
+describe("a server that closes", () => {
+  it.live("ends the connections that have just begun, however far their handshakes are", () =>
+    Effect.gen(function*() {
+      for (let turns = 0; turns < 12; turns++) {
+        const scope = yield* Scope.make()
+        const { port } = yield* Scope.provide(served(minute), scope)
+        const peers = yield* Effect.replicateEffect(trusted(port), 8)
+        yield* Effect.replicateEffect(turn, turns, { discard: true })
+        yield* Scope.close(scope, Exit.void)
+        yield* Effect.forEach(peers, ({ closes }) => closes, { discard: true })
       }
     }))
 })
