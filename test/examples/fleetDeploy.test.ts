@@ -36,7 +36,7 @@ const unread = (env: Env): ReadonlyArray<string> =>
     return Result.isSuccess(without) && JSON.stringify(without.success) === JSON.stringify(settingsOf(env))
   })
 
-const graceSeconds = Timing.make().drainTimeout / 1000
+const graceSeconds = Effect.runSync(Timing.make()).drainTimeout / 1000
 
 describe("compose.yaml", () => {
   const Service = Schema.Struct({

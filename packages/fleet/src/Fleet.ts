@@ -29,6 +29,7 @@ import type { DurableMethods } from "./durable/DurableMethods.ts"
 import { DurableJobs } from "./DurableJob.ts"
 import type { Job } from "./FleetJob.ts"
 import type { HostOptions } from "./host/HostOptions.ts"
+import * as LayerChecks from "./LayerChecks.ts"
 import * as LocalFleet from "./LocalFleet.ts"
 import type { Address, FleetBuffer, FleetStatus, Where } from "./protocol/FleetModel.ts"
 import * as Timing from "./protocol/Timing.ts"
@@ -239,6 +240,8 @@ export const read = (buffer: FleetBuffer, options?: RangeOptions): Stream.Stream
 /**
  * Gives a buffer back before its reservation ends. A second call does nothing.
  *
+ * Fails with Released when its reservation has ended, HostLost, InvalidRequest.
+ *
  * @category data
  * @since 0.1.0
  */
@@ -246,12 +249,16 @@ export const free = (buffer: FleetBuffer): Effect.Effect<void, GpuError, Fleet> 
   Fleet.use((fleet) => fleet.free(buffer))
 
 /**
- * Where a buffer is, for reservations and jobs near its data.
+ * Where a buffer is, for reservations and jobs near its data. Of what is no buffer it is a `where` that fails with InvalidRequest.
  *
  * @category data
  * @since 0.1.0
  */
-export const near = ({ device, host }: FleetBuffer): Where => ({ device, host })
+export const near = (buffer: FleetBuffer): Where => {
+  // Of what is no buffer the members are undefined, and the call that gets them fails.
+  const { device, host } = Object(buffer) as FleetBuffer
+  return { device, host }
+}
 
 /**
  * The hosts with their devices, and the reservations that wait, as the broker knows them.
@@ -308,7 +315,10 @@ export interface LocalOptions<R = never> extends HostOptions<R> {
 export const layerLocal = <R = never>(
   options: LocalOptions<R>
 ): Layer.Layer<Fleet | DurableJobs, GpuError, BufferPools | Exclude<R, Scope.Scope>> =>
-  layerOf(LocalFleet.make([options], Timing.make(options.timing)))
+  layerOf(Effect.gen(function*() {
+    yield* LayerChecks.local(options)
+    return yield* LocalFleet.make([options], yield* Timing.make(options.timing, "Fleet.layerLocal"))
+  }))
 
 /**
  * How a process of a fleet finds the others, and is one of them: the shared secret, and the times, which must be the same in all.
@@ -347,10 +357,12 @@ export interface ClientOptions {
  * @category layers
  * @since 0.1.0
  */
-export const layerClient = (
-  { timing, ...options }: ClientOptions
-): Layer.Layer<Fleet | DurableJobs, GpuError, SqlClient> =>
-  layerOf(ClusterFleet.user("Fleet.layerClient", options, Timing.make(timing)))
+export const layerClient = (options: ClientOptions): Layer.Layer<Fleet | DurableJobs, GpuError, SqlClient> =>
+  layerOf(Effect.gen(function*() {
+    yield* LayerChecks.client(options)
+    const { timing, ...others } = options
+    return yield* ClusterFleet.user("Fleet.layerClient", others, yield* Timing.make(timing, "Fleet.layerClient"))
+  }))
 
 /**
  * What a host is, where the others reach it, and how it finds them.
@@ -399,6 +411,10 @@ export interface ClusterHostOptions<R = never> extends HostOptions<R>, ClientOpt
  * @since 0.1.0
  */
 export const layerHost = <R = never>(
-  { timing, ...options }: ClusterHostOptions<R>
+  options: ClusterHostOptions<R>
 ): Layer.Layer<Fleet | DurableJobs, GpuError, BufferPools | SqlClient | Exclude<R, Scope.Scope>> =>
-  layerOf(ClusterFleet.host("Fleet.layerHost", options, Timing.make(timing)))
+  layerOf(Effect.gen(function*() {
+    yield* LayerChecks.host(options)
+    const { timing, ...others } = options
+    return yield* ClusterFleet.host("Fleet.layerHost", others, yield* Timing.make(timing, "Fleet.layerHost"))
+  }))

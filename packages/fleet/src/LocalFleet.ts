@@ -32,7 +32,7 @@ export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<HostOpti
     Layer.fresh(Layer.provideMerge(JobWorkflow.layer(fleet), WorkflowEngine.layerMemory))
   )
   for (const [port, options] of hosts.entries()) {
-    const { handlers, leases, state } = yield* FleetHost.make(options, timing)
+    const { handlers, leases, state } = yield* FleetHost.make(options, timing, "Fleet.layerLocal")
     calls.set(
       port,
       yield* Effect.provideContext(

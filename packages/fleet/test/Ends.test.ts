@@ -63,7 +63,7 @@ describe("a reservation", () => {
 })
 
 describe("without a broker", () => {
-  const timing = Timing.make()
+  const timing = Effect.runSync(Timing.make())
   const silent = FleetClient.make(
     {
       join: () => Effect.never,

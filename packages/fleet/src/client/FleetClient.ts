@@ -12,19 +12,22 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { BrokerLink } from "../broker/BrokerLink.ts"
 import type { Answer } from "../FleetJob.ts"
 import type { Place } from "../protocol/BrokerRpcs.ts"
-import { type FleetBuffer, type Placement, Where } from "../protocol/FleetModel.ts"
+import * as Checked from "../protocol/Checked.ts"
+import type { FleetBuffer, Placement } from "../protocol/FleetModel.ts"
 import { chunkBytes } from "../protocol/HostRpcs.ts"
 import type { Timing } from "../protocol/Timing.ts"
+import * as ClientChecks from "./ClientChecks.ts"
 import { decodeAnswer, type EncodedJob, encodeJob } from "./EncodedJob.ts"
 import type { FleetMethods, Reservation, ReserveOptions, RunOptions } from "./FleetMethods.ts"
 import type { HostLinks } from "./HostLinks.ts"
 import { callsOf, RemoteReservation } from "./RemoteReservation.ts"
+
+const { checked } = Checked
 
 /** What a client does besides, for durable jobs. */
 export interface FleetClient extends FleetMethods {
@@ -135,11 +138,13 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
     return Effect.retry(once, { schedule: retry, while: (error) => mayRunAgain(error, job.isIdempotent) })
   }
 
-  const run: FleetMethods["run"] = (job, input, options) =>
-    encodeJob(job, input).pipe(
-      Effect.flatMap((encoded) => runEncoded(encoded, options)),
-      Effect.flatMap((answer) => decodeAnswer(job, answer))
-    )
+  const run: FleetMethods["run"] = Effect.fnUntraced(function*(job, input, options) {
+    yield* checked("Fleet.run", ["options", ClientChecks.runOptions, options])
+    // In a reservation of the program a job may need no memory of its own.
+    const least = options?.within === undefined && options?.bytes === undefined ? 1 : 0
+    const encoded = yield* encodeJob("Fleet.run", job, input, least)
+    return yield* decodeAnswer(job, yield* runEncoded(encoded, options))
+  })
 
   /** The calls of the host that a buffer is on. */
   const hostOf = (buffer: FleetBuffer) =>
@@ -152,31 +157,80 @@ export const make = (broker: BrokerLink, links: HostLinks, timing: Timing): Flee
     reserve,
     run,
     runEncoded,
-    map: (job, inputs, { concurrency, ordered = true, ...options }) =>
-      Stream.mapEffect(
-        Stream.isStream(inputs) ? inputs : Stream.fromIterable(inputs),
-        (input) => run(job, input, options),
-        { concurrency, unordered: !ordered }
-      ),
-    allocate: (reservation, bytes, { label } = {}) =>
-      Effect.flatMap(found("Fleet.allocate", reservation), (held) => held.allocate(bytes, label)),
-    write: (buffer, data, { offset = 0 } = {}) =>
-      Effect.scoped(Effect.flatMap(hostOf(buffer), ({ call, calls, within }) => {
-        let next = offset
-        return Stream.runForEach(chunksOf(data), (chunk) =>
+    map: (job, inputs, options) =>
+      Stream.unwrap(Effect.map(
+        checked(
+          "Fleet.map",
+          ["the job", ClientChecks.job, job],
+          ["the inputs", ClientChecks.inputs, inputs],
+          ["options", ClientChecks.mapOptions, options]
+        ),
+        () => {
+          const { concurrency, ordered = true, ...others } = options
+          return Stream.mapEffect(
+            Stream.isStream(inputs) ? inputs : Stream.fromIterable(inputs),
+            (input) => run(job, input, others),
+            { concurrency, unordered: !ordered }
+          )
+        }
+      )),
+    allocate: Effect.fnUntraced(function*(reservation, bytes, options) {
+      const operation = "Fleet.allocate"
+      yield* checked(
+        operation,
+        ["the reservation", ClientChecks.reservation, reservation],
+        ["bytes", Checked.bytes, bytes],
+        ["options", ClientChecks.allocateOptions, options]
+      )
+      const held = yield* found(operation, reservation)
+      return yield* held.allocate(bytes, options?.label)
+    }),
+    write: (buffer, data, options) =>
+      Effect.scoped(Effect.gen(function*() {
+        yield* checked("Fleet.write", ["the buffer", ClientChecks.buffer, buffer], [
+          "the data",
+          ClientChecks.data,
+          data
+        ])
+        yield* checked("Fleet.write", ["options", ClientChecks.writeOptions(buffer.bytes), options])
+        let next = options?.offset ?? 0
+        if (!Stream.isStream(data)) {
+          const size = Checked.count("bytes", 0, buffer.bytes - next)
+          yield* checked("Fleet.write", [
+            `the size of the data at ${next} of ${buffer.bytes} bytes,`,
+            size,
+            data.length
+          ])
+        }
+        const { call, calls, within } = yield* hostOf(buffer)
+        yield* Stream.runForEach(chunksOf(data), (chunk) =>
           Effect.suspend(() => {
             const at = next
             next += chunk.length
             return call(calls.Write({ ...within, offset: at, data: chunk }))
           }))
       })),
-    read: (buffer, { length, offset = 0 } = {}) =>
-      Stream.unwrap(
-        Effect.map(hostOf(buffer), ({ calls, stream, within }) =>
-          stream(calls.Read({ ...within, offset, length: length ?? Math.max(0, buffer.bytes - offset) })))
-      ),
+    read: (buffer, options) =>
+      Stream.unwrap(Effect.gen(function*() {
+        yield* checked("Fleet.read", ["the buffer", ClientChecks.buffer, buffer])
+        yield* checked("Fleet.read", ["options", ClientChecks.readOptions(buffer.bytes), options])
+        const offset = options?.offset ?? 0
+        const length = options?.length ?? buffer.bytes - offset
+        yield* checked("Fleet.read", [
+          `length from ${offset} on`,
+          Checked.count("bytes", 0, buffer.bytes - offset),
+          length
+        ])
+        const { calls, stream, within } = yield* hostOf(buffer)
+        return stream(calls.Read({ ...within, offset, length }))
+      })),
     free: (buffer) =>
-      Effect.scoped(Effect.flatMap(hostOf(buffer), ({ call, calls, within }) => call(calls.Free(within)))),
+      Effect.scoped(
+        checked("Fleet.free", ["the buffer", ClientChecks.buffer, buffer]).pipe(
+          Effect.andThen(Effect.suspend(() => hostOf(buffer))),
+          Effect.flatMap(({ call, calls, within }) => call(calls.Free(within)))
+        )
+      ),
     status
   }
 }
@@ -201,9 +255,15 @@ const cut = (bytes: Uint8Array): ReadonlyArray<Uint8Array> =>
     (_, index) => bytes.subarray(index * chunkBytes, (index + 1) * chunkBytes)
   )
 
-const chunksOf = <E, R>(data: Uint8Array | Stream.Stream<Uint8Array, E, R>): Stream.Stream<Uint8Array, E, R> =>
+const chunksOf = <E, R>(
+  data: Uint8Array | Stream.Stream<Uint8Array, E, R>
+): Stream.Stream<Uint8Array, E | GpuError, R> =>
   Stream.isStream(data)
-    ? Stream.flatMap(data, (bytes) => Stream.fromIterable(cut(bytes)))
+    ? Stream.flatMap(data, (bytes) =>
+      Stream.unwrap(Effect.map(
+        checked("Fleet.write", ["an element of the data", ClientChecks.chunk, bytes]),
+        () => Stream.fromIterable(cut(bytes))
+      )))
     : Stream.fromIterable(cut(data))
 
 /** What the broker needs to know of a host that does not grant what it placed there; `undefined` where another place would not help. */
@@ -218,32 +278,17 @@ const refusalOf = (held: Exit.Failure<unknown, GpuError>, { device, epoch, host 
   return { host, epoch, device, freeBytes: Number.isFinite(free) ? Math.max(0, free) : 0 }
 }
 
-const Options = Schema.Struct({
-  bytes: Schema.Number,
-  where: Schema.optional(Where),
-  label: Schema.optional(Schema.String),
-  onExhausted: Schema.optional(Schema.Literals(["fail", "wait"]))
-})
-
 const placeOf = (options: ReserveOptions, since: number): Effect.Effect<Place, GpuError> =>
-  Schema.decodeUnknownEffect(Options)(options).pipe(
-    Effect.mapError((error) =>
-      invalidRequest(
-        "Fleet.reserve",
-        error.message.replaceAll(/\s*\n\s*/g, " "),
-        "Leave an option out for its default."
-      )
-    ),
-    Effect.map(({ bytes, label, onExhausted = "wait", where = {} }) => ({
+  Effect.map(checked("Fleet.reserve", ["options", ClientChecks.reserveOptions, options]), () => {
+    const { bytes, label, onExhausted = "wait", waitAtMost = Infinity, where = {} } = options
+    return {
       id: crypto.randomUUID(),
       bytes,
       where,
       label,
       since,
       onExhausted,
-      waitAtMost: options.waitAtMost === undefined
-        ? Infinity
-        : Duration.toMillis(Duration.fromInputUnsafe(options.waitAtMost)),
+      waitAtMost: Duration.toMillis(Duration.fromInputUnsafe(waitAtMost)),
       refused: undefined
-    }))
-  )
+    }
+  })

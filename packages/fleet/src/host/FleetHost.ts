@@ -19,14 +19,18 @@ import { HostState } from "./HostState.ts"
 const usualInputBytes = 2 ** 28
 
 /** Opens a device to see what it offers. */
-const offered = Effect.fnUntraced(function*(name: string, { labels = {}, maxBytes }: DeviceOptions) {
+const offered = Effect.fnUntraced(function*(
+  operation: string,
+  name: string,
+  { labels = {}, maxBytes }: DeviceOptions
+) {
   const pools = yield* BufferPools
   const facts = Effect.all({ info: DeviceContext.info, limit: BufferPool.maxBytes })
   const { info, limit } = yield* pools.on(name, facts)
   const capacity = Math.min(maxBytes ?? Infinity, limit, info.limits.memoryBytes ?? Infinity)
   if (!Number.isSafeInteger(capacity) || capacity <= 0) {
     return yield* invalidRequest(
-      "Fleet.layerHost",
+      operation,
       `the device "${name}" offers ${capacity} bytes`,
       "Give maxBytes, a whole number above 0, to the device or to its pool in BufferPools."
     )
@@ -42,11 +46,15 @@ const offered = Effect.fnUntraced(function*(name: string, { labels = {}, maxByte
   } satisfies OfferedDevice
 })
 
-/** A host that is in no fleet yet. */
-export const make = Effect.fnUntraced(function*<R>(options: HostOptions<R>, timing: Timing) {
+/** A host that is in no fleet yet. Errors say that `operation` was called. */
+export const make = Effect.fnUntraced(function*<R>(
+  options: HostOptions<R>,
+  timing: Timing,
+  operation = "Fleet.layerHost"
+) {
   const { devices, host, jobs = [], maxInputBytes = usualInputBytes } = options
   const clock = yield* Clock.Clock
-  const offers = yield* Effect.forEach(Object.entries(devices), ([name, device]) => offered(name, device))
+  const offers = yield* Effect.forEach(Object.entries(devices), ([name, device]) => offered(operation, name, device))
   const state = new HostState(host, offers, timing, () => clock.currentTimeMillisUnsafe())
   const leases = new HostLeases(state, maxInputBytes)
   return { state, leases, handlers: yield* HostHandlers.make(state, leases, jobs) }

@@ -9,9 +9,12 @@ import { type GpuError, invalidRequest, unsupported } from "effect-gpu-pool/GpuE
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
+import { buffer } from "../client/ClientChecks.ts"
 import { type Answer, CurrentHost, type Handler } from "../FleetJob.ts"
+import { checked, count } from "../protocol/Checked.ts"
 import type { FleetBuffer } from "../protocol/FleetModel.ts"
 import { chunkBytes, HostRpcs, type RunPart } from "../protocol/HostRpcs.ts"
+import type { LeaseServices } from "./HeldLease.ts"
 import type { HostLeases } from "./HostLeases.ts"
 import type { HostState } from "./HostState.ts"
 
@@ -32,17 +35,16 @@ const partsOf = ({ data, outcome }: Answer): Stream.Stream<RunPart> =>
   ]).pipe(Stream.rechunk(1))
 
 /** The lease of a buffer that is on this host. */
-const bufferOf = (
-  name: string,
-  leases: HostLeases,
-  { epoch, host, id, lease }: FleetBuffer
-): Effect.Effect<PooledBuffer, GpuError> => {
-  if (host === name) return Effect.flatMap(leases.found(lease, epoch), (owner) => owner.buffer(id))
-  const problem = `the buffer "${id}" is on the host "${host}", and the job runs on "${name}"`
-  return Effect.fail(
-    invalidRequest("FleetJob.CurrentHost", problem, "Run the job near it: { where: Fleet.near(buffer) }.")
-  )
-}
+const bufferOf = Effect.fnUntraced(function*(name: string, leases: HostLeases, asked: FleetBuffer) {
+  const operation = "FleetJob.CurrentHost.buffer"
+  yield* checked(operation, ["the buffer", buffer, asked])
+  const { epoch, host, id, lease } = asked
+  if (host !== name) {
+    const problem = `the buffer "${id}" is on the host "${host}", and the job runs on "${name}"`
+    return yield* invalidRequest(operation, problem, "Run the job near it: { where: Fleet.near(buffer) }.")
+  }
+  return yield* (yield* leases.owner({ buffer: id, epoch, lease }, operation)).buffer(id)
+})
 
 /** The handlers of a host that has these reservations, and runs these jobs. */
 export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArray<Handler<R>>) =>
@@ -80,21 +82,31 @@ export const make = <R>(state: HostState, leases: HostLeases, jobs: ReadonlyArra
       Send: ({ epoch, lease, ...chunk }) => leases.within(lease, epoch, ({ transfers }) => transfers.receive(chunk)),
       Allocate: ({ buffer, bytes, epoch, label, lease }) =>
         leases.within(lease, epoch, (held) => held.allocate(buffer, bytes, label)),
-      Write: ({ buffer, data, epoch, lease, offset }) =>
-        leases.within(
-          lease,
-          epoch,
-          (held) => Effect.flatMap(held.buffer(buffer), (target) => CommandQueue.write(target, data, { offset }))
+      Write: ({ data, offset, ...owned }) =>
+        leases.withBuffer(
+          owned,
+          "Fleet.write",
+          (held) => Effect.flatMap(held.buffer(owned.buffer), (target) => CommandQueue.write(target, data, { offset }))
         ),
-      Read: ({ buffer, epoch, lease, length, offset }) =>
-        Stream.fromIterable(rangesOf(offset, length)).pipe(
-          Stream.rechunk(1),
-          Stream.mapEffect(([offset, length]) =>
-            leases.within(lease, epoch, (held) =>
-              Effect.flatMap(held.buffer(buffer), (source) =>
-                CommandQueue.read(source, Uint8Array, { offset, length })))
+      Read: ({ length, offset, ...owned }) => {
+        const reading = <A>(use: (source: PooledBuffer) => Effect.Effect<A, GpuError, LeaseServices>) =>
+          leases.withBuffer(owned, "Fleet.read", (held) => Effect.flatMap(held.buffer(owned.buffer), use))
+        // Before there are ranges: of a wrong length there may be too many.
+        const range = reading(({ size }) =>
+          checked(
+            "Fleet.read",
+            ["offset", count("bytes", 0, size), offset],
+            ["length", count("bytes", 0, Math.max(0, size - offset)), length]
           )
-        ),
-      Free: ({ buffer, epoch, lease }) => leases.within(lease, epoch, (held) => held.free(buffer))
+        )
+        return Stream.unwrap(Effect.map(range, () =>
+          Stream.fromIterable(rangesOf(offset, length)).pipe(
+            Stream.rechunk(1),
+            Stream.mapEffect(([offset, length]) =>
+              reading((source) => CommandQueue.read(source, Uint8Array, { offset, length }))
+            )
+          )))
+      },
+      Free: (owned) => leases.withBuffer(owned, "Fleet.free", (held) => held.free(owned.buffer))
     })
   })

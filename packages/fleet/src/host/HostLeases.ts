@@ -5,7 +5,7 @@
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import { BufferPools } from "effect-gpu-pool/BufferPools"
-import { type GpuError, invalidRequest, outOfMemory } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, outOfMemory, released } from "effect-gpu-pool/GpuError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
@@ -17,6 +17,13 @@ import { TransferLimit, Transfers } from "./Transfers.ts"
 /** What a client asks a host to hold. */
 export interface Asked extends Grant {
   readonly epoch: number
+}
+
+/** A buffer, by its identifiers. */
+export interface OwnedBuffer {
+  readonly lease: string
+  readonly epoch: number
+  readonly buffer: string
 }
 
 export class HostLeases {
@@ -40,16 +47,42 @@ export class HostLeases {
     this.#used.size === 0 ? Effect.void : Effect.andThen(this.#ended.await, this.awaitEmpty)
   )
 
-  /** The reservation of a call. */
-  found(id: string, epoch: number): Effect.Effect<HeldLease, GpuError> {
+  /** The reservation of a call, which fails with `missing` where it has ended. */
+  found(id: string, epoch: number, missing?: GpuError): Effect.Effect<HeldLease, GpuError> {
     return Effect.suspend(() => {
-      const problem = this.#state.problem(epoch)
-      if (problem !== undefined) return Effect.fail(problem)
+      const old = this.#state.problem(epoch)
+      if (old !== undefined) return Effect.fail(old)
       const lease = this.#leases.get(id)
       if (lease?.isOpen === true) return Effect.succeed(lease)
-      const missing = `the host "${this.#state.name}" has no reservation "${id}"`
-      return Effect.fail(invalidRequest("Fleet", missing, "Use it while its scope is open."))
+      const problem = missing ??
+        invalidRequest(
+          "Fleet",
+          `the host "${this.#state.name}" has no reservation "${id}"`,
+          "Use it while its scope is open."
+        )
+      return Effect.fail(problem)
     })
+  }
+
+  /** The reservation of a buffer. Fails with Released where it has ended, and the buffer with it. */
+  owner({ buffer, epoch, lease }: OwnedBuffer, operation: string): Effect.Effect<HeldLease, GpuError> {
+    return this.found(
+      lease,
+      epoch,
+      released(operation, { label: buffer, size: 0, what: undefined, ended: "scopeClosed" })
+    )
+  }
+
+  /** As {@link within}, for a buffer. */
+  withBuffer<A, E, R>(
+    buffer: OwnedBuffer,
+    operation: string,
+    use: (lease: HeldLease) => Effect.Effect<A, E, R | LeaseServices>
+  ): Effect.Effect<A, E | GpuError, Exclude<R, LeaseServices>> {
+    return Effect.flatMap(
+      this.owner(buffer, operation),
+      (lease) => lease.run(use(lease), () => this.#state.whyEnded(buffer.epoch, false))
+    )
   }
 
   /** Runs an effect on the device of a reservation, with leases that draw from it, while it lasts. */

@@ -3,7 +3,10 @@
  *
  * @since 0.1.0
  */
+import { invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Checked from "./Checked.ts"
 
 /**
  * The times, as a program gives them.
@@ -43,22 +46,46 @@ const defaults: Timing = {
   drainTimeout: 30_000
 }
 
+const positive = Checked.duration("finite duration above 0", (millis) => millis > 0 && millis < Infinity)
+
+const check = Checked.options<Options>({
+  heartbeat: Checked.optional(positive),
+  hostTimeout: Checked.optional(positive),
+  brokerTimeout: Checked.optional(positive),
+  claimTimeout: Checked.optional(positive),
+  drainTimeout: Checked.optional(
+    Checked.duration("finite duration of 0 or more", (millis) => millis >= 0 && millis < Infinity)
+  )
+})
+
 /**
  * The times of the options, or the usual ones.
+ *
+ * Fails with InvalidRequest for an unknown name, for a time that is no finite duration above 0 (`drainTimeout` may be 0), and unless
+ * `heartbeat` is shorter than `brokerTimeout`, and that shorter than `hostTimeout`. `operation` is what the error says was called.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options = {}): Timing => {
+export const make = Effect.fnUntraced(function*(options: Options = {}, operation = "Timing.make") {
+  yield* Checked.checked(operation, ["timing", check, options])
   const millis = (name: keyof Options): number => {
     const given = options[name]
     return given === undefined ? defaults[name] : Duration.toMillis(Duration.fromInputUnsafe(given))
   }
-  return {
+  const timing: Timing = {
     heartbeat: millis("heartbeat"),
     hostTimeout: millis("hostTimeout"),
     brokerTimeout: millis("brokerTimeout"),
     claimTimeout: millis("claimTimeout"),
     drainTimeout: millis("drainTimeout")
   }
-}
+  for (const [shorter, longer] of [["heartbeat", "brokerTimeout"], ["brokerTimeout", "hostTimeout"]] as const) {
+    if (timing[shorter] < timing[longer]) continue
+    const problem = `timing.${shorter}, ${timing[shorter]} ms, is not shorter than timing.${longer}, ${
+      timing[longer]
+    } ms`
+    return yield* invalidRequest(operation, problem, `Make ${longer} longer, or ${shorter} shorter.`)
+  }
+  return timing
+})

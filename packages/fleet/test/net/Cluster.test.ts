@@ -28,7 +28,7 @@ import { secret, until } from "../support/servedCalls.ts"
 import { temporaryFolder } from "../support/temporary.ts"
 
 /** Hosts see each other after a few milliseconds; nobody is taken for dead. */
-const timing = Timing.make({ heartbeat: 20, brokerTimeout: "1 minute", hostTimeout: "2 minutes" })
+const timing = Effect.runSync(Timing.make({ heartbeat: 20, brokerTimeout: "1 minute", hostTimeout: "2 minutes" }))
 
 const Where = Entity.make("Where", [Rpc.make("Port", { success: Schema.Number })])
 

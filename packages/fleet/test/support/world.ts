@@ -166,7 +166,7 @@ let incarnations = 0
 
 /** A world that ends with the scope. */
 export const make = Effect.fnUntraced(function*(options: WorldOptions) {
-  const timing = Timing.make(options.timing)
+  const timing = yield* Timing.make(options.timing)
   const pool = options.poolBytes === undefined ? undefined : { pool: { maxBytes: options.poolBytes } }
   const outer = yield* Effect.scope
   const { failOver, link } = yield* brokers(timing)
