@@ -6,8 +6,10 @@ import type { GpuError, Reason } from "effect-gpu-pool/GpuError"
 import { isGpuError } from "effect-gpu-pool/GpuError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import { hostOf, make, type World } from "./support/world.ts"
 
@@ -185,6 +187,25 @@ describe("a broker that moves", () => {
       yield* finish
       strictEqual(yield* Fiber.join(running), "a")
       strictEqual((yield* Fiber.join(waiting)).bytes, 700)
+    }).pipe(Effect.scoped))
+
+  it.effect("keeps a host's name for it, though another process comes first, and lets that one in once the host has left", () =>
+    Effect.gen(function*() {
+      const world = yield* make({ hosts: [hostOf("a", 1000, [])] })
+      const { fleet, timing } = world
+      const { epoch } = world.host("a").state
+      const scope = yield* Scope.make()
+      yield* Scope.provide(fleet.reserve({ bytes: 600 }), scope)
+      const first = world.host("a")
+      yield* world.failOver
+      const second = yield* Effect.forkChild(world.start(hostOf("a", 1000, [])), { startImmediately: true })
+      yield* TestClock.adjust(5 * timing.heartbeat)
+      deepStrictEqual(yield* statesOf(world), [["a", "current", 600]])
+      strictEqual(first.state.epoch, epoch)
+      yield* Scope.close(scope, Exit.void)
+      yield* first.close
+      yield* TestClock.adjust(timing.heartbeat)
+      assert.isAbove((yield* Fiber.join(second)).state.epoch, epoch)
     }).pipe(Effect.scoped))
 
   it.effect("serves with the hosts that are left, and the one that it never hears of loses its reservations", () =>

@@ -32,8 +32,8 @@ export interface Member {
 export const stay = Effect.fnUntraced(function*(member: Member) {
   const { heartbeat, hostTimeout } = member.state.timing
   const again = Schedule.spaced(heartbeat)
-  // A process that had the name may be dead, and not lost yet.
-  yield* Effect.retry(join(member), Schedule.upTo(again, { duration: 2 * hostTimeout }))
+  // A process that had the name may be dead, and not lost yet; or a new broker lets hosts with reservations join first.
+  yield* Effect.retry(join(member), Schedule.upTo(Schedule.spaced(heartbeat / 4), { duration: 2 * hostTimeout }))
   const rejoin = Effect.retry(
     Effect.tapError(join(member), (error) => Effect.logWarning("The host cannot join its fleet again", error)),
     again

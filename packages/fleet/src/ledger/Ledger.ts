@@ -29,7 +29,7 @@ export interface LedgerOptions {
   readonly hostTimeout: number
   /** How long a placed reservation is kept for a client that has not come to the host. */
   readonly claimTimeout: number
-  /** How long nothing is placed, since hosts that an earlier broker knew may join with their grants. */
+  /** How long nothing is placed and no new host joins, since hosts that an earlier broker knew may join with their grants. */
   readonly recovery: number
   readonly startedAt: number
   /** How often later requests may bypass one that waits, for each device that it could be on: 16, as in a pool. */
@@ -118,7 +118,7 @@ export class Ledger {
     return this.#queue.looked
   }
 
-  /** A host offers its devices. Returns its epoch. */
+  /** A host offers its devices. Returns its epoch. During the recovery, only hosts that have an epoch join. */
   join(join: Join, now: number): { readonly epoch: number } | GpuError {
     this.tick(now)
     const problem = Refusals.joinProblem(join)
@@ -126,6 +126,10 @@ export class Ledger {
     const known = this.#hosts.get(join.host)
     if (known !== undefined && known.incarnation !== join.incarnation) {
       return Refusals.nameTaken(known.name, known.address, this.#now - known.heardAt)
+    }
+    // Its name may be that of a host which an earlier broker knew, and which has not joined with its grants yet.
+    if (known === undefined && join.epoch === undefined && this.#queue.isPaused) {
+      return Refusals.recovering(join.host, this.#options.startedAt + this.#options.recovery - this.#now)
     }
     if (known !== undefined && known.epoch === join.epoch) this.#joinsAgain(known, join)
     else {

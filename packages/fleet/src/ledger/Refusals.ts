@@ -93,6 +93,14 @@ export const nameTaken = (host: string, address: Join["address"], silentMillis: 
     "Give each host of a fleet a name of its own, or end the other process first."
   )
 
+/** InvalidRequest for a host without an epoch that joins while those with one may still come. */
+export const recovering = (host: string, millis: number): GpuError =>
+  invalidRequest(
+    joining,
+    `the fleet has a new broker, which first waits for the hosts that have reservations: for another ${millis} ms`,
+    `Let the host "${host}" join again after that.`
+  )
+
 /** LimitExceeded for a request that is larger than each device that it names. */
 export const neverFits = ({ bytes }: WaitingRequest, largest: DeviceAccount): GpuError =>
   limitExceeded({

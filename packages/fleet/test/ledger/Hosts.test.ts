@@ -98,6 +98,38 @@ describe("a host", () => {
     strictEqual(fleet.join(other), 2000)
   })
 
+  it("keeps its name and its grants at a new broker, though another process comes there first", () => {
+    const fleet = new Recorded({ recovery: 300 })
+    const other = offer("a", [10], { incarnation: "a 2" })
+    fleet.pass(100)
+    strictEqual(
+      fleet.join(other),
+      "Fleet.layerHost: the fleet has a new broker, which first waits for the hosts that have reservations: for another " +
+        "200 ms. Let the host \"a\" join again after that."
+    )
+    strictEqual(fleet.join(offer("a", [10], { epoch: 700, grants: [{ id: "x", device: "0", bytes: 4 }] })), 700)
+    assert.match(String(fleet.join(other)), /another process has the name "a"/)
+    fleet.pass(200)
+    assert.match(String(fleet.join(other)), /another process has the name "a"/)
+    deepStrictEqual(fleet.reserved, { "a/0": 4 })
+  })
+
+  it("without an epoch joins a new broker when its recovery is over", () => {
+    const fleet = new Recorded({ recovery: 300 })
+    fleet.pass(299)
+    assert.match(String(fleet.join(offer("a", [10]))), /for another 1 ms/)
+    deepStrictEqual(fleet.ledger.status(fleet.now).hosts, [])
+    fleet.pass(1)
+    strictEqual(fleet.join(offer("a", [10])), 1300)
+  })
+
+  it("may end its epoch during a recovery, once it is known", () => {
+    const fleet = new Recorded({ recovery: 300 })
+    strictEqual(fleet.join(offer("a", [10], { epoch: 700 })), 700)
+    strictEqual(fleet.join(offer("a", [10])), 1000)
+    deepStrictEqual(fleet.decided(), ["a is lost in 700"])
+  })
+
   it("that drains gets nothing more, and keeps what it has", () => {
     const fleet = new Recorded()
     fleet.join(offer("a", [10]))

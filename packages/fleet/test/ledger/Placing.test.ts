@@ -159,7 +159,7 @@ describe("after a failover", () => {
 
   it("the end of a wait comes during the recovery too", () => {
     const fleet = new Recorded({ recovery: 300 })
-    fleet.join(offer("a", [10]))
+    fleet.join(offer("a", [10], { epoch: 500 }))
     fleet.place({ id: "x", bytes: 4, waitAtMost: 100 })
     deepStrictEqual(fleet.pass(100), ["x: OutOfMemory"])
   })

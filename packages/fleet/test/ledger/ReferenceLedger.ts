@@ -255,6 +255,7 @@ export class ReferenceLedger {
     this.tick(now)
     const known = this.hosts.find(({ name }) => name === join.host)
     if (known !== undefined && known.incarnation !== join.incarnation) return undefined
+    if (known === undefined && join.epoch === undefined && this.isRecovering) return undefined
     if (known !== undefined && known.epoch === join.epoch) return this.joinAgain(known, join)
     if (known !== undefined) this.lose(known)
     const isOver = this.over.some(([name, epoch]) => name === join.host && epoch >= join.epoch!)
