@@ -40,7 +40,7 @@ export const encodeJob = Effect.fnUntraced(function*<Input, Output, Failure>(
   operation: string,
   job: Job<Input, Output, Failure>,
   input: Input,
-  least = 1
+  least: number = 1
 ) {
   yield* checked(operation, ["the job", ClientChecks.job, job])
   const { isIdempotent, name } = job

@@ -50,7 +50,7 @@ const offered = Effect.fnUntraced(function*(
 export const make = Effect.fnUntraced(function*<R>(
   options: HostOptions<R>,
   timing: Timing,
-  operation = "Fleet.layerHost"
+  operation: string = "Fleet.layerHost"
 ) {
   const { devices, host, jobs = [], maxInputBytes = usualInputBytes } = options
   const clock = yield* Clock.Clock

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { invalidRequest } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Checked from "./Checked.ts"
@@ -67,25 +67,26 @@ const check = Checked.options<Options>({
  * @category constructors
  * @since 0.1.0
  */
-export const make = Effect.fnUntraced(function*(options: Options = {}, operation = "Timing.make") {
-  yield* Checked.checked(operation, ["timing", check, options])
-  const millis = (name: keyof Options): number => {
-    const given = options[name]
-    return given === undefined ? defaults[name] : Duration.toMillis(Duration.fromInputUnsafe(given))
-  }
-  const timing: Timing = {
-    heartbeat: millis("heartbeat"),
-    hostTimeout: millis("hostTimeout"),
-    brokerTimeout: millis("brokerTimeout"),
-    claimTimeout: millis("claimTimeout"),
-    drainTimeout: millis("drainTimeout")
-  }
-  for (const [shorter, longer] of [["heartbeat", "brokerTimeout"], ["brokerTimeout", "hostTimeout"]] as const) {
-    if (timing[shorter] < timing[longer]) continue
-    const problem = `timing.${shorter}, ${timing[shorter]} ms, is not shorter than timing.${longer}, ${
-      timing[longer]
-    } ms`
-    return yield* invalidRequest(operation, problem, `Make ${longer} longer, or ${shorter} shorter.`)
-  }
-  return timing
-})
+export const make = (options: Options = {}, operation = "Timing.make"): Effect.Effect<Timing, GpuError> =>
+  Effect.gen(function*() {
+    yield* Checked.checked(operation, ["timing", check, options])
+    const millis = (name: keyof Options): number => {
+      const given = options[name]
+      return given === undefined ? defaults[name] : Duration.toMillis(Duration.fromInputUnsafe(given))
+    }
+    const timing: Timing = {
+      heartbeat: millis("heartbeat"),
+      hostTimeout: millis("hostTimeout"),
+      brokerTimeout: millis("brokerTimeout"),
+      claimTimeout: millis("claimTimeout"),
+      drainTimeout: millis("drainTimeout")
+    }
+    for (const [shorter, longer] of [["heartbeat", "brokerTimeout"], ["brokerTimeout", "hostTimeout"]] as const) {
+      if (timing[shorter] < timing[longer]) continue
+      const problem = `timing.${shorter}, ${timing[shorter]} ms, is not shorter than timing.${longer}, ${
+        timing[longer]
+      } ms`
+      return yield* invalidRequest(operation, problem, `Make ${longer} longer, or ${shorter} shorter.`)
+    }
+    return timing
+  })
