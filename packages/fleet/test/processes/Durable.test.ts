@@ -88,7 +88,9 @@ layer(fleet, { excludeTestServices: true })("a durable job on hosts that are pro
     Effect.gen(function*() {
       const fleet = yield* CurrentFleet
       const jobs = yield* fleet.durable
-      const { driver, id, input } = yield* apart(fleet, Once.name, "once")
+      const { driver, id, input: short } = yield* apart(fleet, Once.name, "once")
+      // So long that it has not ended when its driver is killed, however busy the machine is.
+      const input = { ...short, millis: 60_000 }
       yield* jobs.execute(Once, input, { id, discard: true })
       yield* until(Effect.sync(() => count(fleet, id, "begin") === 1))
       driver.process.signal("SIGKILL")
