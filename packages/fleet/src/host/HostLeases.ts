@@ -79,10 +79,7 @@ export class HostLeases {
     operation: string,
     use: (lease: HeldLease) => Effect.Effect<A, E, R | LeaseServices>
   ): Effect.Effect<A, E | GpuError, Exclude<R, LeaseServices>> {
-    return Effect.flatMap(
-      this.owner(buffer, operation),
-      (lease) => lease.run(use(lease), () => this.#state.whyEnded(buffer.epoch, false))
-    )
+    return this.#inside(this.owner(buffer, operation), buffer.epoch, use)
   }
 
   /** Runs an effect on the device of a reservation, with leases that draw from it, while it lasts. */
@@ -91,10 +88,15 @@ export class HostLeases {
     epoch: number,
     use: (lease: HeldLease) => Effect.Effect<A, E, R | LeaseServices>
   ): Effect.Effect<A, E | GpuError, Exclude<R, LeaseServices>> {
-    return Effect.flatMap(
-      this.found(id, epoch),
-      (lease) => lease.run(use(lease), () => this.#state.whyEnded(epoch, false))
-    )
+    return this.#inside(this.found(id, epoch), epoch, use)
+  }
+
+  #inside<A, E, R>(
+    found: Effect.Effect<HeldLease, GpuError>,
+    epoch: number,
+    use: (lease: HeldLease) => Effect.Effect<A, E, R | LeaseServices>
+  ): Effect.Effect<A, E | GpuError, Exclude<R, LeaseServices>> {
+    return Effect.flatMap(found, (lease) => lease.run(use(lease), () => this.#state.whyEnded(epoch, false)))
   }
 
   /** Ends every lease: the epoch is over. */
