@@ -10,12 +10,13 @@ import { dual } from "effect/Function"
 import * as Expr from "../kernels/Expr.ts"
 import * as Expression from "../kernels/expression/Expression.ts"
 import * as Operations from "../kernels/expression/Operations.ts"
+import { withArrays } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { type Element, isComplex, isFloating } from "./elementwise/Element.ts"
 import { binary, binaryBody, nameOf, type Operand, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
@@ -37,11 +38,13 @@ import type { Scalar } from "./layout/Scalar.ts"
  * @since 0.1.0
  */
 export interface Arithmetic {
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-  (that: Scalar): <A extends DType>(self: DeviceArray<A>) => Computed<A>
-  <A extends DType, B extends DType>(self: DeviceArray<A>, that: DeviceArray<B>): Computed<Promotion.Promote<A, B>>
-  <A extends DType>(self: DeviceArray<A>, that: Scalar): Computed<A>
-  <A extends DType>(self: Scalar, that: DeviceArray<A>): Computed<A>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
+  (that: Scalar): <A extends DType>(self: ArrayOperand<A>) => Computed<A>
+  <A extends DType, B extends DType>(self: ArrayOperand<A>, that: ArrayOperand<B>): Computed<Promotion.Promote<A, B>>
+  <A extends DType>(self: ArrayOperand<A>, that: Scalar): Computed<A>
+  <A extends DType>(self: Scalar, that: ArrayOperand<A>): Computed<A>
 }
 
 /**
@@ -61,16 +64,16 @@ export interface Arithmetic {
  * @since 0.1.0
  */
 export interface Division {
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(
-    self: DeviceArray<A>
+  <B extends DType>(that: ArrayOperand<B>): <A extends DType>(
+    self: ArrayOperand<A>
   ) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
-  (that: Scalar): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
+  (that: Scalar): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Floating<A>>
   <A extends DType, B extends DType>(
-    self: DeviceArray<A>,
-    that: DeviceArray<B>
+    self: ArrayOperand<A>,
+    that: ArrayOperand<B>
   ): Computed<Promotion.Floating<Promotion.Promote<A, B>>>
-  <A extends DType>(self: DeviceArray<A>, that: Scalar): Computed<Promotion.Floating<A>>
-  <A extends DType>(self: Scalar, that: DeviceArray<A>): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: ArrayOperand<A>, that: Scalar): Computed<Promotion.Floating<A>>
+  <A extends DType>(self: Scalar, that: ArrayOperand<A>): Computed<Promotion.Floating<A>>
 }
 
 /**
@@ -87,7 +90,7 @@ export interface Division {
  * @category models
  * @since 0.1.0
  */
-export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
+export type SameType = <A extends DType>(self: ArrayOperand<A>) => Computed<A>
 
 /**
  * The sum. Integers wrap around. The sum of truth values is true where either is.
@@ -95,12 +98,11 @@ export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
  * **Example** (Adding a number)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
- *   Effect.flatMap(DeviceArray.add(0.5)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.add(0.5),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(1.5, 2.5)
  * ```
  *
@@ -110,7 +112,9 @@ export type SameType = <A extends DType>(self: DeviceArray<A>) => Computed<A>
  */
 export const add: {
   /** The sum. Integers wrap around. The sum of truth values is true where either is. */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plainOrTruth("add", "logicalOr"), Signature.commonOrTruth)
 
 /**
@@ -124,7 +128,7 @@ export const add: {
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
  *   Effect.flatMap((x) => DeviceArray.subtract(10, x)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(9, 8)
  * ```
  *
@@ -134,7 +138,9 @@ export const add: {
  */
 export const subtract: {
   /** The difference. Integers wrap around. */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plain("subtract"), Signature.common)
 
 /**
@@ -143,12 +149,11 @@ export const subtract: {
  * **Example** (Doubling)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2)).pipe(
- *   Effect.flatMap(DeviceArray.multiply(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.multiply(2),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(2, 4)
  * ```
  *
@@ -158,7 +163,9 @@ export const subtract: {
  */
 export const multiply: {
   /** The product. Integers wrap around. The product of truth values is true where both are. */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plainOrTruth("multiply", "logicalAnd"), Signature.commonOrTruth)
 
 /**
@@ -167,12 +174,11 @@ export const multiply: {
  * **Example** (Halves of integers)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(1, 2)).pipe(
- *   Effect.flatMap(DeviceArray.divide(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.divide(2),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(0.5, 1)
  * ```
  *
@@ -183,8 +189,8 @@ export const multiply: {
 export const divide: {
   /** The quotient of real numbers; integers are divided as f32. Infinite or NaN where the divisor is 0. */
   <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(plain("divide"), Signature.commonAnalytic)
 
 /**
@@ -194,12 +200,11 @@ export const divide: {
  * **Example** (Rounding down)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(-7, 7)).pipe(
- *   Effect.flatMap(DeviceArray.floorDivide(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.floorDivide(2),
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(-4, 3)
  * ```
  *
@@ -212,7 +217,9 @@ export const floorDivide: {
    * The quotient, rounded down. That of integers is 0 where the divisor is 0, and wraps around for the least i32 by
    * -1; that of floats is infinite or NaN there.
    */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
   { name: "floorDivide", build: ([a, b]) => Expr.floorDivide(a!, b!) },
   Signature.commonOrderedNumber
@@ -226,12 +233,11 @@ export const floorDivide: {
  * **Example** (Angles from 0 to 360)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-90, 450)).pipe(
- *   Effect.flatMap(DeviceArray.remainder(360)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.remainder(360),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(270, 90)
  * ```
  *
@@ -245,7 +251,9 @@ export const remainder: {
    * that of floats is NaN there. For floats the error is that of rounding the dividend, so from a quotient of 2^24
    * (f32) on the result means nothing.
    */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(
   { name: "remainder", build: ([a, b]) => Expr.remainder(a!, b!) },
   Signature.commonOrderedNumber
@@ -259,12 +267,11 @@ export const remainder: {
  * **Example** (Cubes)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(2, -3)).pipe(
- *   Effect.flatMap(DeviceArray.power(3)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.power(3),
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(8, -27)
  * ```
  *
@@ -278,13 +285,19 @@ export const power: {
    * anything to the 0 is 1. Of integers, it wraps around; for negative exponents in an array it is the reciprocal
    * without its fraction, and a negative number as the exponent is InvalidRequest. The exponent 2 is {@link square}.
    */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
-} & Arithmetic = dual(2, (self: Operand, that: Operand): Computed => {
-  if ((that === 2 || that === 2n) && self instanceof DeviceArray) return square(self)
-  const isOfSigned = self instanceof DeviceArray && isInteger(self.dtype) && !isUnsigned(self.dtype)
-  if (isOfSigned && typeof that !== "object" && Number(that) < 0) return negativeExponent(that)
-  return powerOfNumbers(self, that)
-})
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
+} & Arithmetic = dual(
+  2,
+  (self: Operand | Computed, that: Operand | Computed): Computed =>
+    withArrays([self, that], (base, exponent) => {
+      if ((exponent === 2 || exponent === 2n) && base instanceof DeviceArray) return square(base)
+      const isOfSigned = base instanceof DeviceArray && isInteger(base.dtype) && !isUnsigned(base.dtype)
+      if (isOfSigned && typeof exponent !== "object" && Number(exponent) < 0) return negativeExponent(exponent)
+      return powerOfNumbers(base, exponent)
+    })
+)
 
 /** Of integers by squaring. */
 const powerOf = (base: Element, exponent: Element): Element => {
@@ -339,12 +352,11 @@ const negativeExponent = (exponent: Scalar): GpuError =>
  * **Example** (The other sign)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, -2)).pipe(
- *   Effect.flatMap(DeviceArray.negative),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.negative,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-1, 2)
  * ```
  *
@@ -368,7 +380,7 @@ export const negative: SameType = unary(plain("negative"), Signature.same)
  * @category models
  * @since 0.1.0
  */
-export type RealPart = <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Real<A>>
+export type RealPart = <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Real<A>>
 
 const magnitude: ArrayOperation = {
   name: "abs",
@@ -381,11 +393,10 @@ const magnitude: ArrayOperation = {
  * **Example** (Distances)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const distance = (x: DeviceArray.DeviceArray<"f32">, y: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.subtract(x, y), DeviceArray.abs)
+ *   DeviceArray.abs(DeviceArray.subtract(x, y))
  * ```
  *
  * @see numpy.abs
@@ -400,12 +411,11 @@ export const abs: RealPart = unary(magnitude, Signature.part)
  * **Example** (Directions)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-5, 0, 3)).pipe(
- *   Effect.flatMap(DeviceArray.sign),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.sign,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-1, 0, 1)
  * ```
  *
@@ -443,12 +453,11 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  * **Example** (Keeping below a limit)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 5)).pipe(
- *   Effect.flatMap(DeviceArray.minimum(3)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.minimum(3),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(1, 3)
  * ```
  *
@@ -458,7 +467,9 @@ export const square: SameType = unary({ name: "square", build: ([x]) => Expr.mul
  */
 export const minimum: {
   /** The lesser of two; NaN where either is NaN. */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plainOrTruth("minimum", "logicalAnd"), Signature.commonOrdered)
 
 /**
@@ -467,12 +478,11 @@ export const minimum: {
  * **Example** (Cutting off what is negative)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1, 5)).pipe(
- *   Effect.flatMap(DeviceArray.maximum(0)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.maximum(0),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(0, 5)
  * ```
  *
@@ -482,7 +492,9 @@ export const minimum: {
  */
 export const maximum: {
   /** The greater of two; NaN where either is NaN. */
-  <B extends DType>(that: DeviceArray<B>): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+  <B extends DType>(
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Arithmetic = binary(plainOrTruth("maximum", "logicalOr"), Signature.commonOrdered)
 
 const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperation => {
@@ -496,12 +508,11 @@ const rounding = (operation: "floor" | "ceil" | "trunc" | "round"): ArrayOperati
  * **Example** (Rounding down)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
- *   Effect.flatMap(DeviceArray.floor),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.floor,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-2, 0, 2)
  * ```
  *
@@ -517,12 +528,11 @@ export const floor: SameType = unary(rounding("floor"), Signature.ordered)
  * **Example** (Rounding up)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
- *   Effect.flatMap(DeviceArray.ceil),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.ceil,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-1, 1, 3)
  * ```
  *
@@ -538,12 +548,11 @@ export const ceil: SameType = unary(rounding("ceil"), Signature.ordered)
  * **Example** (Rounding to zero)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
- *   Effect.flatMap(DeviceArray.trunc),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.trunc,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-1, 0, 2)
  * ```
  *
@@ -559,12 +568,11 @@ export const trunc: SameType = unary(rounding("trunc"), Signature.ordered)
  * **Example** (Rounding to even)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1.5, 0.5, 2.7)).pipe(
- *   Effect.flatMap(DeviceArray.round),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.round,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(-2, 0, 3)
  * ```
  *

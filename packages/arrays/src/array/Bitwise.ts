@@ -4,10 +4,9 @@
  * @since 0.1.0
  */
 import type { IntegerType } from "../kernels/Expr.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
 import { binary, plain, plainOrTruth, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
@@ -44,16 +43,16 @@ export type BitsType = IntegerType | "bool"
  * @since 0.1.0
  */
 export interface Bitwise {
-  <B extends BitsType>(that: DeviceArray<B>): <A extends BitsType>(
-    self: DeviceArray<A>
+  <B extends BitsType>(that: ArrayOperand<B>): <A extends BitsType>(
+    self: ArrayOperand<A>
   ) => Computed<Promotion.Promote<A, B>>
-  (that: Scalar): <A extends BitsType>(self: DeviceArray<A>) => Computed<A>
+  (that: Scalar): <A extends BitsType>(self: ArrayOperand<A>) => Computed<A>
   <A extends BitsType, B extends BitsType>(
-    self: DeviceArray<A>,
-    that: DeviceArray<B>
+    self: ArrayOperand<A>,
+    that: ArrayOperand<B>
   ): Computed<Promotion.Promote<A, B>>
-  <A extends BitsType>(self: DeviceArray<A>, that: Scalar): Computed<A>
-  <A extends BitsType>(self: Scalar, that: DeviceArray<A>): Computed<A>
+  <A extends BitsType>(self: ArrayOperand<A>, that: Scalar): Computed<A>
+  <A extends BitsType>(self: Scalar, that: ArrayOperand<A>): Computed<A>
 }
 
 /**
@@ -72,9 +71,9 @@ export interface Bitwise {
  * @since 0.1.0
  */
 export interface Shift {
-  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
-  <A extends IntegerType>(self: DeviceArray<A>, places: DeviceArray<IntegerType> | number | bigint): Computed<A>
-  <A extends IntegerType>(self: Scalar, places: DeviceArray<A>): Computed<A>
+  (places: ArrayOperand<IntegerType> | number | bigint): <A extends IntegerType>(self: ArrayOperand<A>) => Computed<A>
+  <A extends IntegerType>(self: ArrayOperand<A>, places: ArrayOperand<IntegerType> | number | bigint): Computed<A>
+  <A extends IntegerType>(self: Scalar, places: ArrayOperand<A>): Computed<A>
 }
 
 /**
@@ -91,7 +90,7 @@ export interface Shift {
  * @category models
  * @since 0.1.0
  */
-export type BitwiseUnary = <A extends BitsType>(self: DeviceArray<A>) => Computed<A>
+export type BitwiseUnary = <A extends BitsType>(self: ArrayOperand<A>) => Computed<A>
 
 /**
  * The bits that both have.
@@ -99,12 +98,11 @@ export type BitwiseUnary = <A extends BitsType>(self: DeviceArray<A>) => Compute
  * **Example** (The lowest bits)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Uint32Array.of(5, 6)).pipe(
- *   Effect.flatMap(DeviceArray.bitwiseAnd(3)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.bitwiseAnd(3),
+ *   DeviceArray.toHost
  * ) // => Uint32Array.of(1, 2)
  * ```
  *
@@ -115,8 +113,8 @@ export type BitwiseUnary = <A extends BitsType>(self: DeviceArray<A>) => Compute
 export const bitwiseAnd: {
   /** The bits that both have. */
   <B extends BitsType>(
-    that: DeviceArray<B>
-  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+    that: ArrayOperand<B>
+  ): <A extends BitsType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Bitwise = binary(plainOrTruth("bitwiseAnd", "logicalAnd"), Signature.commonBits)
 
 /**
@@ -125,12 +123,11 @@ export const bitwiseAnd: {
  * **Example** (Setting a flag)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitwiseOr(1)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.bitwiseOr(1),
+ *   DeviceArray.toHost
  * ) // => Uint32Array.of(5, 5)
  * ```
  *
@@ -141,8 +138,8 @@ export const bitwiseAnd: {
 export const bitwiseOr: {
   /** The bits that at least one has. */
   <B extends BitsType>(
-    that: DeviceArray<B>
-  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+    that: ArrayOperand<B>
+  ): <A extends BitsType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Bitwise = binary(plainOrTruth("bitwiseOr", "logicalOr"), Signature.commonBits)
 
 /**
@@ -151,12 +148,11 @@ export const bitwiseOr: {
  * **Example** (Turning a flag around)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Uint32Array.of(4, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitwiseXor(1)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.bitwiseXor(1),
+ *   DeviceArray.toHost
  * ) // => Uint32Array.of(5, 4)
  * ```
  *
@@ -167,8 +163,8 @@ export const bitwiseOr: {
 export const bitwiseXor: {
   /** The bits that exactly one has. */
   <B extends BitsType>(
-    that: DeviceArray<B>
-  ): <A extends BitsType>(self: DeviceArray<A>) => Computed<Promotion.Promote<A, B>>
+    that: ArrayOperand<B>
+  ): <A extends BitsType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Bitwise = binary(plainOrTruth("bitwiseXor", "notEqual"), Signature.commonBits)
 
 /**
@@ -177,12 +173,11 @@ export const bitwiseXor: {
  * **Example** (All bits but some)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(0, 5)).pipe(
- *   Effect.flatMap(DeviceArray.bitwiseNot),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.bitwiseNot,
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(-1, -6)
  * ```
  *
@@ -198,12 +193,11 @@ export const bitwiseNot: BitwiseUnary = unary(plainOrTruth("bitwiseNot", "logica
  * **Example** (Powers of two)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(1, 3)).pipe(
- *   Effect.flatMap(DeviceArray.leftShift(4)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.leftShift(4),
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(16, 48)
  * ```
  *
@@ -213,7 +207,7 @@ export const bitwiseNot: BitwiseUnary = unary(plainOrTruth("bitwiseNot", "logica
  */
 export const leftShift: {
   /** The bits moved to higher places; those beyond the highest are lost. */
-  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  (places: ArrayOperand<IntegerType> | number | bigint): <A extends IntegerType>(self: ArrayOperand<A>) => Computed<A>
 } & Shift = binary(plain("leftShift"), Signature.shift)
 
 /**
@@ -222,12 +216,11 @@ export const leftShift: {
  * **Example** (Halving twice)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(-8, 8)).pipe(
- *   Effect.flatMap(DeviceArray.rightShift(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.rightShift(2),
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(-2, 2)
  * ```
  *
@@ -237,7 +230,7 @@ export const leftShift: {
  */
 export const rightShift: {
   /** The bits moved to lower places. i32 keeps its sign, u32 gets zeros from above. */
-  (places: DeviceArray<IntegerType> | number | bigint): <A extends IntegerType>(self: DeviceArray<A>) => Computed<A>
+  (places: ArrayOperand<IntegerType> | number | bigint): <A extends IntegerType>(self: ArrayOperand<A>) => Computed<A>
 } & Shift = binary(plain("rightShift"), Signature.shift)
 
 /**
@@ -246,12 +239,11 @@ export const rightShift: {
  * **Example** (Sizes of sets)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Uint32Array.of(0, 7, 255)).pipe(
- *   Effect.flatMap(DeviceArray.countOneBits),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.countOneBits,
+ *   DeviceArray.toHost
  * ) // => Uint32Array.of(0, 3, 8)
  * ```
  *
@@ -259,7 +251,7 @@ export const rightShift: {
  * @category bits
  * @since 0.1.0
  */
-export const countOneBits: <A extends IntegerType>(self: DeviceArray<A>) => Computed<A> = unary(
+export const countOneBits: <A extends IntegerType>(self: ArrayOperand<A>) => Computed<A> = unary(
   plain("countOneBits"),
   Signature.integer
 )

@@ -6,11 +6,10 @@
 import { isUnsigned } from "effect-gpu-pool/Operation"
 import * as Expr from "../kernels/Expr.ts"
 import * as Operations from "../kernels/expression/Operations.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
 import type { Element, Truth } from "./elementwise/Element.ts"
 import { binary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
 /**
@@ -30,9 +29,9 @@ import type { Scalar } from "./layout/Scalar.ts"
  * @since 0.1.0
  */
 export interface Comparison {
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
-  (self: DeviceArray, that: DeviceArray | Scalar): Computed<"bool">
-  (self: Scalar, that: DeviceArray): Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
+  (self: ArrayOperand, that: ArrayOperand | Scalar): Computed<"bool">
+  (self: Scalar, that: ArrayOperand): Computed<"bool">
 }
 
 /** Each comparison with its mirror: `a < b` is `b > a`. */
@@ -80,12 +79,11 @@ const comparison = (ordering: Ordering, signatures = Signature.comparison): Comp
  * **Example** (Finding a value)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.equal(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.equal(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(0, 1, 0)
  * ```
  *
@@ -95,7 +93,7 @@ const comparison = (ordering: Ordering, signatures = Signature.comparison): Comp
  */
 export const equal: {
   /** Whether the numbers are equal; NaN is equal to nothing. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("equal", Signature.equality)
 
 /**
@@ -104,12 +102,11 @@ export const equal: {
  * **Example** (All but one)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.notEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.notEqual(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(1, 0, 1)
  * ```
  *
@@ -119,7 +116,7 @@ export const equal: {
  */
 export const notEqual: {
   /** Whether the numbers differ; NaN differs from everything, itself included. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("notEqual", Signature.equality)
 
 /**
@@ -128,12 +125,11 @@ export const notEqual: {
  * **Example** (Below a limit)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.less(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.less(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
@@ -143,7 +139,7 @@ export const notEqual: {
  */
 export const less: {
   /** Whether the first is the lesser; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("less")
 
 /**
@@ -152,12 +148,11 @@ export const less: {
  * **Example** (Up to a limit)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.lessEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.lessEqual(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(1, 1, 0)
  * ```
  *
@@ -167,7 +162,7 @@ export const less: {
  */
 export const lessEqual: {
   /** Whether the first is the lesser or equal; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("lessEqual")
 
 /**
@@ -176,12 +171,11 @@ export const lessEqual: {
  * **Example** (Above a limit)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.greater(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.greater(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(0, 0, 1)
  * ```
  *
@@ -191,7 +185,7 @@ export const lessEqual: {
  */
 export const greater: {
   /** Whether the first is the greater; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("greater")
 
 /**
@@ -200,12 +194,11 @@ export const greater: {
  * **Example** (From a limit on)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.greaterEqual(2)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.greaterEqual(2),
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(0, 1, 1)
  * ```
  *
@@ -215,5 +208,5 @@ export const greater: {
  */
 export const greaterEqual: {
   /** Whether the first is the greater or equal; false where either is NaN. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = comparison("greaterEqual")

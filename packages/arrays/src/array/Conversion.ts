@@ -14,7 +14,7 @@ import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import { supported } from "./elementwise/Supported.ts"
-import { apply, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type { Layout } from "./layout/Layout.ts"
 import * as Shape from "./layout/Shape.ts"
 
@@ -32,12 +32,11 @@ const castOperation: ArrayOperation = {
  * **Example** (Whole numbers of floats)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-1.9, 2.5, NaN, 1e20)).pipe(
- *   Effect.flatMap(DeviceArray.astype("i32")),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.astype("i32"),
+ *   DeviceArray.toHost
  * ) // => Int32Array.of(-1, 2, 0, 2147483647)
  * ```
  *
@@ -52,8 +51,8 @@ export const astype: {
    * ties to even; i32 and u32 keep their bits. Unsupported where the device lacks the type, before anything is
    * allocated.
    */
-  <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
-  <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
+  <D extends DType>(dtype: D): (self: ArrayOperand) => Computed<D>
+  <D extends DType>(self: ArrayOperand, dtype: D): Computed<D>
 } = ofArray("astype", (operation, self, dtype: DType) => {
   const result = apply(castOperation, [self], [self.dtype], dtype, self.shape)
   return supported(operation, dtype, result)
@@ -84,12 +83,11 @@ export const copy: SameType = unary({ name: "copy", build: ([x]) => x! }, Signat
  * **Example** (The bits of a float)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, -0)).pipe(
- *   Effect.flatMap(DeviceArray.view("u32")),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.view("u32"),
+ *   DeviceArray.toHost
  * ) // => Uint32Array.of(0x3f800000, 0x80000000)
  * ```
  *
@@ -102,8 +100,8 @@ export const view: {
    * The same memory with its bits read as another type, NumPy's `view`: no kernel, no copy. Where the types have different sizes the
    * last axis grows or shrinks; its elements must follow each other, and the bytes of a row be whole elements of the new type.
    */
-  <D extends DType>(dtype: D): (self: DeviceArray) => Computed<D>
-  <D extends DType>(self: DeviceArray, dtype: D): Computed<D>
+  <D extends DType>(dtype: D): (self: ArrayOperand) => Computed<D>
+  <D extends DType>(self: ArrayOperand, dtype: D): Computed<D>
 } = ofArray("view", (operation, self, dtype: DType) =>
   supported(
     operation,

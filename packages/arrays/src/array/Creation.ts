@@ -17,7 +17,7 @@ import * as WholeSequence from "./creation/WholeSequence.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { supported } from "./elementwise/Supported.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { apply, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
 import { real } from "./layout/Promotion.ts"
 import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -112,11 +112,10 @@ const filled = <D extends DType.DType>(
  * **Example** (Two rows of three zeros)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.zeros([2, 3], { dtype: "u32" }).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [[0, 0, 0], [0, 0, 0]]
  * ```
  *
@@ -135,11 +134,10 @@ export const zeros = <D extends DType.DType = "f32">(
  * **Example** (Three ones)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.ones([3]).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [1, 1, 1]
  * ```
  *
@@ -158,11 +156,10 @@ export const ones = <D extends DType.DType = "f32">(
  * **Example** (Four times a half)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.full([2, 2], 0.5).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [[0.5, 0.5], [0.5, 0.5]]
  * ```
  *
@@ -199,10 +196,10 @@ const like = <D extends DType.DType>(
  * @since 0.1.0
  */
 export interface Like {
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  (): <D extends DType.DType>(self: ArrayOperand<D>) => Computed<D>
   // An array also has a type, but its shape distinguishes it from options.
-  <T extends DType.DType>(options: { readonly dtype: T; readonly shape?: never }): (self: DeviceArray) => Computed<T>
-  <D extends DType.DType, T extends DType.DType = D>(self: DeviceArray<D>, options?: CreationOptions<T>): Computed<T>
+  <T extends DType.DType>(options: { readonly dtype: T; readonly shape?: never }): (self: ArrayOperand) => Computed<T>
+  <D extends DType.DType, T extends DType.DType = D>(self: ArrayOperand<D>, options?: CreationOptions<T>): Computed<T>
 }
 
 /** An array of one value with the shape of another. */
@@ -223,7 +220,7 @@ const filledLike = (
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(1, 2, 3)).pipe(
- *   Effect.flatMap(DeviceArray.zerosLike()),
+ *   DeviceArray.zerosLike(),
  *   Effect.map(String)
  * ) // => "DeviceArray(i32 [3])"
  * ```
@@ -234,7 +231,7 @@ const filledLike = (
  */
 export const zerosLike: {
   /** An array of zeros with the shape and, unless another is named, the element type of an array. */
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  (): <D extends DType.DType>(self: ArrayOperand<D>) => Computed<D>
 } & Like = ofArray(
   "zerosLike",
   (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 0, options)
@@ -256,7 +253,7 @@ export const zerosLike: {
  */
 export const onesLike: {
   /** An array of ones with the shape and, unless another is named, the element type of an array. */
-  (): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
+  (): <D extends DType.DType>(self: ArrayOperand<D>) => Computed<D>
 } & Like = ofArray(
   "onesLike",
   (operation, self, options?: CreationOptions<DType.DType>) => filledLike(operation, self, 1, options)
@@ -278,10 +275,10 @@ export const onesLike: {
  */
 export const fullLike: {
   /** An array of one value with the shape and, unless another is named, the element type of an array. */
-  (value: Scalar): <D extends DType.DType>(self: DeviceArray<D>) => Computed<D>
-  <T extends DType.DType>(value: Scalar, options: { readonly dtype: T }): (self: DeviceArray) => Computed<T>
+  (value: Scalar): <D extends DType.DType>(self: ArrayOperand<D>) => Computed<D>
+  <T extends DType.DType>(value: Scalar, options: { readonly dtype: T }): (self: ArrayOperand) => Computed<T>
   <D extends DType.DType, T extends DType.DType = D>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     value: Scalar,
     options?: CreationOptions<T>
   ): Computed<T>
@@ -330,11 +327,10 @@ export interface Arange {
  * **Example** (Every third number below ten)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(1, 10, 3, { dtype: "i32" }).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [1, 4, 7]
  * ```
  *
@@ -477,11 +473,10 @@ export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<
  * **Example** (Quarters)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.linspace(0, 1, { count: 5 }).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [0, 0.25, 0.5, 0.75, 1]
  * ```
  *
@@ -563,11 +558,10 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
  * **Example** (One place to the right)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.eye(2, { columns: 3, diagonal: 1 }).pipe(
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.toNested
  * ) // => [[0, 1, 0], [0, 0, 1]]
  * ```
  *

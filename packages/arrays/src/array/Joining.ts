@@ -7,10 +7,10 @@ import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { isDataFirst, ofArray } from "./ArrayProblem.ts"
+import { isDataFirst, ofArray, withArrays } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type Computed, evaluateAll } from "./fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
 import { store } from "./fusion/Storing.ts"
 import * as Layout from "./layout/Layout.ts"
@@ -33,10 +33,10 @@ import { expandDims, reshape, slice } from "./Views.ts"
  * @category models
  * @since 0.1.0
  */
-export type Common<Arrays extends ReadonlyArray<DeviceArray>> = Arrays extends readonly [DeviceArray<infer A>] ? A
-  : Arrays extends readonly [DeviceArray<infer A>, ...infer Rest extends ReadonlyArray<DeviceArray>]
+export type Common<Arrays extends ReadonlyArray<ArrayOperand>> = Arrays extends readonly [ArrayOperand<infer A>] ? A
+  : Arrays extends readonly [ArrayOperand<infer A>, ...infer Rest extends ReadonlyArray<ArrayOperand>]
     ? Common<Rest> extends infer B extends DType ? Promotion.Promote<A, B> : never
-  : Arrays extends ReadonlyArray<DeviceArray<infer A>> ? Promotion.Promote<A, A>
+  : Arrays extends ReadonlyArray<ArrayOperand<infer A>> ? Promotion.Promote<A, A>
   : never
 
 /**
@@ -61,8 +61,10 @@ export interface AxisOptions {
 
 /** The data-first and data-last forms of a function that joins arrays. */
 interface Join {
-  (options?: AxisOptions): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
-  <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays, options?: AxisOptions): Computed<Common<Arrays>>
+  (
+    options?: AxisOptions
+  ): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
+  <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays, options?: AxisOptions): Computed<Common<Arrays>>
 }
 
 const joining = (
@@ -71,10 +73,11 @@ const joining = (
 ): Join =>
   dual(
     (args) => Array.isArray(args[0]),
-    (arrays: ReadonlyArray<DeviceArray>, options?: AxisOptions): Computed => {
+    (operands: ReadonlyArray<ArrayOperand>, options?: AxisOptions): Computed => {
       const operation = `DeviceArray.${name}`
+      if (operands.length === 0) return nothingToJoin(operation)
       // A list that the program changes later must not change the arrays.
-      return arrays.length === 0 ? nothingToJoin(operation) : body(operation, arrays.slice(), options?.axis ?? 0)
+      return withArrays(operands.slice(), (...arrays) => body(operation, arrays, options?.axis ?? 0))
     }
   )
 
@@ -115,7 +118,9 @@ export const concatenate: {
    * The arrays one after the other along an axis, the first unless another is named; their other axes have equal lengths.
    * Types are promoted to the common one. Arrays of no axes are InvalidRequest, as in NumPy: {@link stack} joins these.
    */
-  (options?: AxisOptions): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+  (
+    options?: AxisOptions
+  ): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
 } & Join = joining("concatenate", (operation, arrays, asked) => {
   const [{ shape }] = arrays as readonly [DeviceArray]
   const axis = Shape.axisOf(operation, asked, shape)
@@ -179,7 +184,9 @@ export const stack: {
    * Arrays of one shape as one array with a new axis, at this position among the axes of the result, or the first. Types are
    * promoted to the common one.
    */
-  (options?: AxisOptions): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+  (
+    options?: AxisOptions
+  ): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
 } & Join = joining("stack", (operation, arrays, asked) => {
   const [{ shape }] = arrays as readonly [DeviceArray]
   const other = arrays.find((array) => !Shape.equals(array.shape, shape))
@@ -201,8 +208,8 @@ export const stack: {
 
 /** The data-first and data-last forms of a function that joins arrays along an axis of its own. */
 interface Stack {
-  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
-  <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays): Computed<Common<Arrays>>
+  (options?: undefined): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
+  <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays): Computed<Common<Arrays>>
 }
 
 /** Joins arrays, each of `rank` axes at least, with new ones in front, along an axis that they have or their only one. */
@@ -242,7 +249,7 @@ export const hstack: {
    * Arrays side by side: along the second axis, or the first one of arrays with one axis; an array of no axes is one element. Types
    * are promoted to the common one.
    */
-  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+  (options?: undefined): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
 } & Stack = stacking("hstack", 1, 1)
 
 /**
@@ -269,7 +276,7 @@ export const vstack: {
   /**
    * Arrays one below the other: along the first axis, where an array of one axis is a row. Types are promoted to the common one.
    */
-  (options?: undefined): <const Arrays extends ReadonlyArray<DeviceArray>>(arrays: Arrays) => Computed<Common<Arrays>>
+  (options?: undefined): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
 } & Stack = stacking("vstack", 2, 0)
 
 /**
@@ -284,7 +291,7 @@ export const vstack: {
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(5).pipe(
- *   Effect.flatMap(DeviceArray.split([2])),
+ *   DeviceArray.split([2]),
  *   Effect.flatMap((parts) => Effect.forEach(parts, DeviceArray.toNested))
  * ) // => [[0, 1], [2, 3, 4]]
  * ```
@@ -300,10 +307,10 @@ export const split: {
    * and negative ones count from the end, as in {@link slice}.
    */
   (parts: number | ReadonlyArray<number>, options?: AxisOptions): <D extends DType>(
-    self: DeviceArray<D>
+    self: ArrayOperand<D>
   ) => Effect.Effect<ReadonlyArray<DeviceArray<D>>, GpuError, ArrayServices>
   <D extends DType>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     parts: number | ReadonlyArray<number>,
     options?: AxisOptions
   ): Effect.Effect<ReadonlyArray<DeviceArray<D>>, GpuError, ArrayServices>

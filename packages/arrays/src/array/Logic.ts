@@ -6,12 +6,11 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
 import type { Comparison } from "./Comparison.ts"
 import { type Element, isComplex, isFloating } from "./elementwise/Element.ts"
 import { binary, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 
 /**
@@ -28,7 +27,7 @@ import type { Scalar } from "./layout/Scalar.ts"
  * @category models
  * @since 0.1.0
  */
-export type Test = (self: DeviceArray) => Computed<"bool">
+export type Test = (self: ArrayOperand) => Computed<"bool">
 
 const isTrue = (x: Expr.Expr<DType>): Expr.Expr<"bool"> => Expr.astype(x, "bool")
 
@@ -66,7 +65,7 @@ const test = (name: string, of: (x: Element) => Expr.Expr<"bool">): Test =>
  */
 export const logicalAnd: {
   /** Whether both are true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = logic("logicalAnd", Expr.logicalAnd)
 
 /**
@@ -86,7 +85,7 @@ export const logicalAnd: {
  */
 export const logicalOr: {
   /** Whether at least one is true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = logic("logicalOr", Expr.logicalOr)
 
 /**
@@ -107,7 +106,7 @@ export const logicalOr: {
  */
 export const logicalXor: {
   /** Whether exactly one is true, that is: not 0. */
-  (that: DeviceArray | Scalar): (self: DeviceArray) => Computed<"bool">
+  (that: ArrayOperand | Scalar): (self: ArrayOperand) => Computed<"bool">
 } & Comparison = logic(
   "logicalXor",
   (a, b) => Expr.logicalOr(Expr.logicalAnd(a, Expr.logicalNot(b)), Expr.logicalAnd(Expr.logicalNot(a), b))
@@ -119,12 +118,11 @@ export const logicalXor: {
  * **Example** (The other elements)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(0, 2, NaN)).pipe(
- *   Effect.flatMap(DeviceArray.logicalNot),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.logicalNot,
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
@@ -140,10 +138,9 @@ export const logicalNot: Test = test("logicalNot", (x) => Expr.logicalNot(isTrue
  * **Example** (Replacing gaps)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const filled = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.where(0, x))
+ * const filled = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.where(DeviceArray.isNaN(x), 0, x)
  * ```
  *
  * @see numpy.isnan
@@ -158,12 +155,11 @@ export const isNaN: Test = test("isNaN", (x) => hasNaN(x) ? Expr.isNaN(x) : Expr
  * **Example** (Valid elements)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, NaN, Infinity)).pipe(
- *   Effect.flatMap(DeviceArray.isFinite),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.isFinite,
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(1, 0, 0)
  * ```
  *
@@ -179,12 +175,11 @@ export const isFinite: Test = test("isFinite", (x) => hasNaN(x) ? Expr.isFinite(
  * **Example** (Overflows)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, NaN, -Infinity)).pipe(
- *   Effect.flatMap(DeviceArray.isInf),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.isInf,
+ *   DeviceArray.toHost
  * ) // => Uint8Array.of(0, 0, 1)
  * ```
  *

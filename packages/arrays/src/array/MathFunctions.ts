@@ -9,10 +9,9 @@ import * as Expr from "../kernels/Expr.ts"
 import { hypotenuseOf } from "../kernels/expression/Hypotenuse.ts"
 import * as Operations from "../kernels/expression/Operations.ts"
 import type { Division } from "./Arithmetic.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
 import { binary, plain, unary } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 
 /**
@@ -30,7 +29,7 @@ import type * as Promotion from "./layout/Promotion.ts"
  * @category models
  * @since 0.1.0
  */
-export type RealFunction = <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<A>>
+export type RealFunction = <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Floating<A>>
 
 const real = (operation: Operation): RealFunction => unary(plain(operation), Signature.real)
 
@@ -43,12 +42,11 @@ const analytic = (operation: Operation): RealFunction => unary(plain(operation),
  * **Example** (Frequencies of periods)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(2, 4)).pipe(
- *   Effect.flatMap(DeviceArray.reciprocal),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.reciprocal,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(0.5, 0.25)
  * ```
  *
@@ -67,12 +65,11 @@ export const reciprocal: RealFunction = unary(
  * **Example** (Roots of integers)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Int32Array.of(4, 9)).pipe(
- *   Effect.flatMap(DeviceArray.sqrt),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.sqrt,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(2, 3)
  * ```
  *
@@ -88,11 +85,10 @@ export const sqrt: RealFunction = analytic("sqrt")
  * **Example** (Normalising)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const normalised = (x: DeviceArray.DeviceArray<"f32">, squares: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.inverseSqrt(squares), DeviceArray.multiply(x))
+ *   DeviceArray.multiply(DeviceArray.inverseSqrt(squares), x)
  * ```
  *
  * @category math
@@ -128,11 +124,10 @@ export const exp: RealFunction = analytic("exp")
  * **Example** (Octaves)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const frequency = (octave: DeviceArray.DeviceArray<"i32">) =>
- *   Effect.flatMap(DeviceArray.exp2(octave), DeviceArray.multiply(440))
+ *   DeviceArray.multiply(DeviceArray.exp2(octave), 440)
  * ```
  *
  * @see numpy.exp2
@@ -147,11 +142,10 @@ export const exp2: RealFunction = real("exp2")
  * **Example** (Logarithms)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const entropy = (p: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.log(p), DeviceArray.multiply(p))
+ *   DeviceArray.multiply(DeviceArray.log(p), p)
  * ```
  *
  * @see numpy.log
@@ -183,11 +177,10 @@ export const log2: RealFunction = real("log2")
  * **Example** (Decibels)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const decibels = (power: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.log10(power), DeviceArray.multiply(10))
+ *   DeviceArray.multiply(DeviceArray.log10(power), 10)
  * ```
  *
  * @see numpy.log10
@@ -208,11 +201,10 @@ export const log10: RealFunction = unary(
  * **Example** (An angle in degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const wave = (degrees: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.sin)
+ *   DeviceArray.sin(DeviceArray.radians(degrees))
  * ```
  *
  * @see numpy.sin
@@ -227,11 +219,10 @@ export const sin: RealFunction = analytic("sin")
  * **Example** (An angle in degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const wave = (degrees: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.cos)
+ *   DeviceArray.cos(DeviceArray.radians(degrees))
  * ```
  *
  * @see numpy.cos
@@ -246,11 +237,10 @@ export const cos: RealFunction = analytic("cos")
  * **Example** (An angle in degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const slope = (degrees: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.radians(degrees), DeviceArray.tan)
+ *   DeviceArray.tan(DeviceArray.radians(degrees))
  * ```
  *
  * @see numpy.tan
@@ -265,10 +255,9 @@ export const tan: RealFunction = analytic("tan")
  * **Example** (In degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.asin(x), DeviceArray.degrees)
+ * const degrees = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.degrees(DeviceArray.asin(x))
  * ```
  *
  * @see numpy.asin
@@ -283,10 +272,9 @@ export const asin: RealFunction = real("asin")
  * **Example** (In degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.acos(x), DeviceArray.degrees)
+ * const degrees = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.degrees(DeviceArray.acos(x))
  * ```
  *
  * @see numpy.acos
@@ -301,10 +289,9 @@ export const acos: RealFunction = real("acos")
  * **Example** (In degrees)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const degrees = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.atan(x), DeviceArray.degrees)
+ * const degrees = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.degrees(DeviceArray.atan(x))
  * ```
  *
  * @see numpy.atan
@@ -331,8 +318,8 @@ export const atan: RealFunction = real("atan")
 export const atan2: {
   /** The angle between the x axis and the point (x, y), in radians, between -π and π. `y` comes first. */
   <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(plain("atan2"), Signature.commonReal)
 
 /**
@@ -341,13 +328,12 @@ export const atan2: {
  * **Example** (Lengths of vectors)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(3, 6)).pipe(
- *   Effect.flatMap(DeviceArray.hypot(4)),
- *   Effect.flatMap(DeviceArray.floor),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.hypot(4),
+ *   DeviceArray.floor,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(5, 7)
  * ```
  *
@@ -358,8 +344,8 @@ export const atan2: {
 export const hypot: {
   /** The length of the vector (x, y), without overflow on the way. */
   <B extends DType>(
-    that: DeviceArray<B>
-  ): <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
+    that: ArrayOperand<B>
+  ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Floating<Promotion.Promote<A, B>>>
 } & Division = binary(
   { name: "hypot", build: ([x, y]) => hypotenuseOf(x!, y!) as Expr.Expr<DType> },
   Signature.commonReal

@@ -16,7 +16,7 @@ import { type AnyFunction, ofArray } from "./ArrayProblem.ts"
 import { dense, type DeviceArray } from "./ArrayValue.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { supported } from "./elementwise/Supported.ts"
-import { apply, type Computed } from "./fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { elementHint, elementOf, type Scalar, shownScalar } from "./layout/Scalar.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
@@ -108,10 +108,10 @@ interface CastOptions<out R extends DType> extends SumOptions<R> {
  * @since 0.1.0
  */
 export interface SumReduction {
-  <R extends DType>(options: CastOptions<R>): (self: DeviceArray) => Computed<R>
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
-  <R extends DType>(self: DeviceArray, options: CastOptions<R>): Computed<R>
-  <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
+  <R extends DType>(options: CastOptions<R>): (self: ArrayOperand) => Computed<R>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
+  <R extends DType>(self: ArrayOperand, options: CastOptions<R>): Computed<R>
+  <D extends DType>(self: ArrayOperand<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
 }
 
 /**
@@ -129,8 +129,8 @@ export interface SumReduction {
  * @since 0.1.0
  */
 export interface SameTypeReduction {
-  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, options?: InitialOptions): Computed<D>
+  (options?: InitialOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, options?: InitialOptions): Computed<D>
 }
 
 /**
@@ -178,10 +178,10 @@ interface FloatOptions<out R extends Expr.FloatType> extends MeanOptions<R> {
  * @since 0.1.0
  */
 export interface FloatReduction {
-  <R extends Expr.FloatType>(options: FloatOptions<R>): (self: DeviceArray) => Computed<R>
-  (options?: OwnFloatOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
-  <R extends Expr.FloatType>(self: DeviceArray, options: FloatOptions<R>): Computed<R>
-  <D extends DType>(self: DeviceArray<D>, options?: OwnFloatOptions): Computed<Promotion.Floating<D>>
+  <R extends Expr.FloatType>(options: FloatOptions<R>): (self: ArrayOperand) => Computed<R>
+  (options?: OwnFloatOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Floating<D>>
+  <R extends Expr.FloatType>(self: ArrayOperand, options: FloatOptions<R>): Computed<R>
+  <D extends DType>(self: ArrayOperand<D>, options?: OwnFloatOptions): Computed<Promotion.Floating<D>>
 }
 
 /**
@@ -199,8 +199,8 @@ export interface FloatReduction {
  * @since 0.1.0
  */
 export interface IndexReduction {
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
-  (self: DeviceArray, options?: ReductionOptions): Computed<"bool">
+  (options?: ReductionOptions): (self: ArrayOperand) => Computed<"bool">
+  (self: ArrayOperand, options?: ReductionOptions): Computed<"bool">
 }
 
 /**
@@ -237,8 +237,8 @@ export interface PositionOptions extends ReductionOptions {
  * @since 0.1.0
  */
 export interface PositionReduction {
-  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
-  (self: DeviceArray, options?: PositionOptions): Computed<"u32">
+  (options?: PositionOptions): (self: ArrayOperand) => Computed<"u32">
+  (self: ArrayOperand, options?: PositionOptions): Computed<"u32">
 }
 
 /** From the reduced values to the result; `undefined` where they are the result. */
@@ -352,7 +352,7 @@ export const sum: {
    * The sum of the elements, 0 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap; f16 is summed in
    * f32 and rounded once. The sum of truth values counts those that are true.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
 } & SumReduction = reduction("sum", Rules.sum, false, begunWith("add"), Promotion.summed)
 
 /**
@@ -372,7 +372,7 @@ export const sum: {
  */
 export const prod: {
   /** The product of the elements, 1 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap. */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
 } & SumReduction = reduction("prod", Rules.product, false, begunWith("multiply"), Promotion.summed)
 
 /**
@@ -396,7 +396,7 @@ export const min: {
    * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
    * named.
    */
-  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  (options?: InitialOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
 } & SameTypeReduction = reduction("min", Rules.min, true, begunWith("minimum"))
 
 /**
@@ -406,11 +406,10 @@ export const min: {
  * **Example** (Scaling each row by its largest element)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const scaled = (x: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.max(x, { axis: 1, keepDims: true }), (most) => DeviceArray.divide(x, most))
+ *   DeviceArray.divide(x, DeviceArray.max(x, { axis: 1, keepDims: true }))
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.max.html
@@ -422,7 +421,7 @@ export const max: {
    * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
    * named.
    */
-  (options?: InitialOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  (options?: InitialOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
 } & SameTypeReduction = reduction("max", Rules.max, true, begunWith("maximum"))
 
 /**
@@ -432,11 +431,9 @@ export const max: {
  * **Example** (Subtracting the mean)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const centred = (x: DeviceArray.DeviceArray<"f32">) =>
- *   DeviceArray.scoped(Effect.flatMap(DeviceArray.mean(x), (mean) => DeviceArray.subtract(x, mean)))
+ * const centred = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.subtract(x, DeviceArray.mean(x))
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.mean.html
@@ -448,7 +445,7 @@ export const mean: {
    * The mean of the elements, NaN of none. Integers and f16 are summed in f32, those of 64 bits in f64; the mean of integers is
    * f32, or f64 for 64 bits.
    */
-  (options?: OwnFloatOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Floating<D>>
+  (options?: OwnFloatOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Floating<D>>
 } & FloatReduction = reduction("mean", Rules.total, false, meanOf)
 
 /**
@@ -476,7 +473,7 @@ export const argmin: {
    * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
    * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
-  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
+  (options?: PositionOptions): (self: ArrayOperand) => Computed<"u32">
 } & PositionReduction = positionOf("argmin", Rules.argmin)
 
 /**
@@ -500,7 +497,7 @@ export const argmax: {
    * The position of the largest element, the first of equals, or of the first NaN: counted over all elements in
    * row-major order, or along the axis. A reduction of no elements is InvalidRequest.
    */
-  (options?: PositionOptions): (self: DeviceArray) => Computed<"u32">
+  (options?: PositionOptions): (self: ArrayOperand) => Computed<"u32">
 } & PositionReduction = positionOf("argmax", Rules.argmax)
 
 /**
@@ -509,10 +506,9 @@ export const argmax: {
  * **Example** (Whether a result has a NaN)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * const spoilt = (x: DeviceArray.DeviceArray<"f32">) => Effect.flatMap(DeviceArray.isNaN(x), DeviceArray.any())
+ * const spoilt = (x: DeviceArray.DeviceArray<"f32">) => DeviceArray.any(DeviceArray.isNaN(x))
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.any.html
@@ -521,7 +517,7 @@ export const argmax: {
  */
 export const any: {
   /** Whether any element is true, that is: not 0. As bool, false of none. */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
+  (options?: ReductionOptions): (self: ArrayOperand) => Computed<"bool">
 } & IndexReduction = reduction("any", Rules.any, false)
 
 /**
@@ -530,11 +526,10 @@ export const any: {
  * **Example** (Whether every row is positive throughout)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const positive = (x: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.greater(x, 0), DeviceArray.all({ axis: 1 }))
+ *   DeviceArray.all(DeviceArray.greater(x, 0), { axis: 1 })
  * ```
  *
  * @see https://numpy.org/doc/stable/reference/generated/numpy.all.html
@@ -543,7 +538,7 @@ export const any: {
  */
 export const all: {
   /** Whether all elements are true, that is: not 0. As bool, true of none. */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"bool">
+  (options?: ReductionOptions): (self: ArrayOperand) => Computed<"bool">
 } & IndexReduction = reduction("all", Rules.all, false)
 
 /**
@@ -552,13 +547,12 @@ export const all: {
  * **Example** (How many are positive)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[1, -2], [3, 4]]).pipe(
- *   Effect.flatMap(DeviceArray.greater(0)),
- *   Effect.flatMap(DeviceArray.countNonzero({ axis: 1 })),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.greater(0),
+ *   DeviceArray.countNonzero({ axis: 1 }),
+ *   DeviceArray.toNested
  * ) // => [1, 2]
  * ```
  *
@@ -568,6 +562,6 @@ export const all: {
  */
 export const countNonzero: {
   /** How many elements are true, that is: not 0. As u32. */
-  (options?: ReductionOptions): (self: DeviceArray) => Computed<"u32">
-  (self: DeviceArray, options?: ReductionOptions): Computed<"u32">
+  (options?: ReductionOptions): (self: ArrayOperand) => Computed<"u32">
+  (self: ArrayOperand, options?: ReductionOptions): Computed<"u32">
 } = reduction("countNonzero", Rules.count, false)

@@ -6,11 +6,10 @@
 import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import { ofArray } from "./ArrayProblem.ts"
-import type { DeviceArray } from "./ArrayValue.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { combine, noSuchTypes, type Operand } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 
@@ -28,7 +27,7 @@ import { type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts
  * @category models
  * @since 0.1.0
  */
-export type TypeBeside<T extends DeviceArray | Scalar, D extends DType> = T extends DeviceArray<infer A> ? A : D
+export type TypeBeside<T extends ArrayOperand | Scalar, D extends DType> = T extends ArrayOperand<infer A> ? A : D
 
 /**
  * The element type that two operands have together, that of values alone if neither is an array: f32 of numbers.
@@ -44,9 +43,9 @@ export type TypeBeside<T extends DeviceArray | Scalar, D extends DType> = T exte
  * @category models
  * @since 0.1.0
  */
-export type TypeOfBoth<X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar> = X extends DeviceArray<infer A>
-  ? Promotion.Promote<A, TypeBeside<Y, A>>
-  : Y extends DeviceArray<infer B> ? B
+export type TypeOfBoth<X extends ArrayOperand | Scalar, Y extends ArrayOperand | Scalar> = X extends
+  ArrayOperand<infer A> ? Promotion.Promote<A, TypeBeside<Y, A>>
+  : Y extends ArrayOperand<infer B> ? B
   : X extends Scalar ? Y extends Scalar ? Promotion.Promote<TypeOfScalar<X>, TypeOfScalar<Y>> : never
   : never
 
@@ -62,12 +61,11 @@ const clipOperation: ArrayOperation = {
  * **Example** (Into the range of bytes)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(-5, 100, 300)).pipe(
- *   Effect.flatMap(DeviceArray.clip(0, 255)),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.clip(0, 255),
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(0, 100, 255)
  * ```
  *
@@ -80,11 +78,11 @@ export const clip: {
    * The numbers moved into the range from `low` to `high`, which are numbers or arrays; all of them broadcast, and
    * are promoted to their common type. Where the limits cross, `high` wins; NaN in any of the three gives NaN.
    */
-  <L extends DeviceArray | Scalar, H extends DeviceArray | Scalar>(low: L, high: H): <A extends DType>(
-    self: DeviceArray<A>
+  <L extends ArrayOperand | Scalar, H extends ArrayOperand | Scalar>(low: L, high: H): <A extends DType>(
+    self: ArrayOperand<A>
   ) => Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
-  <A extends DType, L extends DeviceArray | Scalar, H extends DeviceArray | Scalar>(
-    self: DeviceArray<A>,
+  <A extends DType, L extends ArrayOperand | Scalar, H extends ArrayOperand | Scalar>(
+    self: ArrayOperand<A>,
     low: L,
     high: H
   ): Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
@@ -130,12 +128,12 @@ export const where: {
    * Elements of `x` where the condition is true, that is: not 0, and elements of `y` elsewhere. All three broadcast;
    * `x` and `y` are arrays or numbers and are promoted to their common type, f32 if both are numbers, bool if both are truth values.
    */
-  <X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar>(
+  <X extends ArrayOperand | Scalar, Y extends ArrayOperand | Scalar>(
     x: X,
     y: Y
-  ): (condition: DeviceArray) => Computed<TypeOfBoth<X, Y>>
-  <X extends DeviceArray | Scalar, Y extends DeviceArray | Scalar>(
-    condition: DeviceArray,
+  ): (condition: ArrayOperand) => Computed<TypeOfBoth<X, Y>>
+  <X extends ArrayOperand | Scalar, Y extends ArrayOperand | Scalar>(
+    condition: ArrayOperand,
     x: X,
     y: Y
   ): Computed<TypeOfBoth<X, Y>>

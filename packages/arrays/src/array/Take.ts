@@ -7,8 +7,8 @@ import type { DType } from "effect-gpu-pool/DType"
 import { GpuError } from "effect-gpu-pool/GpuError"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
-import type { Computed } from "./fusion/Evaluation.ts"
-import { isOptions } from "./indexing/Extent.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
+import { type DeviceIndices, isOptions, type ListedIndices } from "./indexing/Extent.ts"
 import * as Gather from "./indexing/Gather.ts"
 import * as Shape from "./layout/Shape.ts"
 import type { NestedNumbers } from "./transfer/NestedNumbers.ts"
@@ -53,7 +53,7 @@ export interface TakeOptions {
  * @category models
  * @since 0.1.0
  */
-export type Indices = DeviceArray<"i32" | "u32"> | NestedNumbers | Int32Array | Uint32Array
+export type Indices = ArrayOperand<"i32" | "u32"> | NestedNumbers | Int32Array | Uint32Array
 
 /**
  * The elements at the positions in `indices`. The result has the shape of the indices in place of the axis: of a
@@ -93,12 +93,12 @@ export const take: {
    * `[4, 5]` array, indices of shape `[2, 3]` along axis 1 take a `[4, 2, 3]` one. Negative indices count from the
    * end.
    */
-  (indices: Indices, options?: TakeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, indices: Indices, options?: TakeOptions): Computed<D>
-} = ofArray("take", (operation, self, indices: Indices, options?: TakeOptions) => {
+  (indices: Indices, options?: TakeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, indices: Indices, options?: TakeOptions): Computed<D>
+} = ofArray("take", (operation, self, indices: DeviceIndices | ListedIndices, options?: TakeOptions) => {
   const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis
   return indices instanceof DeviceArray
     ? Gather.at(operation, self, indices, axis, options?.mode ?? "clip")
-    : Gather.listed(operation, self, indices as Exclude<Indices, DeviceArray>, axis, options?.mode)
+    : Gather.listed(operation, self, indices, axis, options?.mode)
 }, (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])))

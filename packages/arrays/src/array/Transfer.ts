@@ -13,11 +13,12 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { DeviceArray } from "./ArrayValue.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import type { ElementOf } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
+import { lazy } from "./Regions.ts"
 import {
   type AnyNested,
   nest,
@@ -337,9 +338,17 @@ const leasedShape = (
  * @since 0.1.0
  */
 export const toHost = <D extends DType.DType>(
-  self: DeviceArray<D>
-): Effect.Effect<DType.TypedArrayOf[D], GpuError, BufferPool | CommandQueue> =>
-  Effect.suspend(() => isReadable(self) ? read(self) : Effect.scoped(Effect.flatMap(evaluateCopy(self), read)))
+  self: ArrayOperand<D>
+): Read<DType.TypedArrayOf[D]> => reading(self, elementsOf)
+
+type Read<A> = Effect.Effect<A, GpuError, BufferPool | CommandQueue>
+
+/** Reads an array; the effect of one runs in an array scope that ends with the read. */
+const reading = <D extends DType.DType, A>(self: ArrayOperand<D>, of: (array: DeviceArray<D>) => Read<A>): Read<A> =>
+  Effect.isEffect(self) ? Effect.scoped(lazy(Effect.flatMap(self as Computed<D>, of))) : of(self)
+
+const elementsOf = <D extends DType.DType>(array: DeviceArray<D>): Read<DType.TypedArrayOf[D]> =>
+  Effect.suspend(() => isReadable(array) ? read(array) : Effect.scoped(Effect.flatMap(evaluateCopy(array), read)))
 
 /** Whether the queue can read the elements in place: contiguous, from a multiple of 4 bytes on. */
 const isReadable = (array: DeviceArray): boolean =>
@@ -380,16 +389,17 @@ const read = <D extends DType.DType>(
  * @since 0.1.0
  */
 export const toNumber = <D extends DType.DType>(
-  self: DeviceArray<D>
-): Effect.Effect<ElementOf<D>, GpuError, BufferPool | CommandQueue> => {
-  const operation = "DeviceArray.toNumber"
-  const first = (elements: ArrayLike<number | bigint>) => valueOf(self.dtype, elements, 0) as ElementOf<D>
-  return self.size === 1 ? Effect.map(toHost(self), first) : invalidRequest(
-    operation,
-    `the shape ${Shape.format(self.shape)} has ${self.size} elements, not one`,
-    "Take one with slice, reduce the array, or use toHost."
-  )
-}
+  self: ArrayOperand<D>
+): Read<ElementOf<D>> =>
+  reading(self, (array) => {
+    const { dtype, shape, size } = array
+    const first = (elements: ArrayLike<number | bigint>) => valueOf(dtype, elements, 0) as ElementOf<D>
+    return size === 1 ? Effect.map(elementsOf(array), first) : invalidRequest(
+      "DeviceArray.toNumber",
+      `the shape ${Shape.format(shape)} has ${size} elements, not one`,
+      "Take one with slice, reduce the array, or use toHost."
+    )
+  })
 
 /**
  * The elements of an array in plain arrays, nested one level an axis: numbers, bigints of 64-bit integers, truth values of
@@ -398,20 +408,20 @@ export const toNumber = <D extends DType.DType>(
  * **Example** (What a small array holds)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
- * Effect.flatMap(DeviceArray.eye(2), DeviceArray.toNested) // => [[1, 0], [0, 1]]
+ * DeviceArray.toNested(DeviceArray.eye(2)) // => [[1, 0], [0, 1]]
  * ```
  *
  * @category transfer
  * @since 0.1.0
  */
 export const toNested = <D extends DType.DType>(
-  self: DeviceArray<D>
-): Effect.Effect<Nested<ElementOf<D>>, GpuError, BufferPool | CommandQueue> =>
-  emptyRowsProblem(self) ??
-    Effect.map(toHost(self), (elements) => nest(elements, self.shape, self.dtype))
+  self: ArrayOperand<D>
+): Read<Nested<ElementOf<D>>> =>
+  reading(self, (array) =>
+    emptyRowsProblem(array) ??
+      Effect.map(elementsOf(array), (elements) => nest(elements, array.shape, array.dtype)))
 
 /** The most empty rows: more would exhaust the heap. */
 const mostEmptyRows = 2 ** 24

@@ -8,7 +8,7 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
-import { type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -30,12 +30,11 @@ const view = <D extends DType>(array: DeviceArray<D>, layout: Layout.Layout): Co
  * **Example** (Six elements as three rows)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(6).pipe(
- *   Effect.flatMap(DeviceArray.reshape([3, -1])),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.reshape([3, -1]),
+ *   DeviceArray.toNested
  * ) // => [[0, 1], [2, 3], [4, 5]]
  * ```
  *
@@ -49,8 +48,8 @@ export const reshape: {
    * is a view if strides can express it, as they always can for a contiguous array; otherwise the elements are
    * copied, as NumPy does.
    */
-  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
+  (shape: ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, shape: ReadonlyArray<number>): Computed<D>
 } = ofArray("reshape", (operation, self, asked: ReadonlyArray<number>) => {
   const shape = Reshape.shapeFor(operation, asked, self.size, `the array of shape ${Shape.format(self.shape)}`)
   if (shape instanceof GpuError) return shape
@@ -69,12 +68,11 @@ export const reshape: {
  * **Example** (Columns as rows)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
- *   Effect.flatMap(DeviceArray.transpose([1, 0])),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.transpose([1, 0]),
+ *   DeviceArray.toNested
  * ) // => [[1, 4], [2, 5], [3, 6]]
  * ```
  *
@@ -86,8 +84,8 @@ export const transpose: {
   /**
    * The axes in another order: axis `i` of the view is axis `axes[i]` of the array. Without `axes`, in reverse order.
    */
-  (axes?: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: ReadonlyArray<number>): Computed<D>
+  (axes?: ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, axes?: ReadonlyArray<number>): Computed<D>
 } = ofArray("transpose", (operation, self, axes?: ReadonlyArray<number>) => {
   const order = axes === undefined
     ? self.shape.map((_, axis) => self.shape.length - 1 - axis)
@@ -115,12 +113,11 @@ export const transpose: {
  * **Example** (The last row, backwards)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]).pipe(
- *   Effect.flatMap(DeviceArray.slice([-1, { step: -1 }])),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.slice([-1, { step: -1 }]),
+ *   DeviceArray.toNested
  * ) // => [6, 5, 4]
  * ```
  *
@@ -134,8 +131,8 @@ export const slice: {
    * axes are taken whole. The rules are Python's: negative positions and bounds count from the end, a negative step
    * goes backwards, and bounds are cut to the axis. A position outside the axis is InvalidRequest.
    */
-  (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
+  (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
 } = ofArray("slice", (operation, self, ranges: ReadonlyArray<number | Slice.Range>) => {
   if (ranges.length > self.shape.length) {
     return invalidRequest(
@@ -187,7 +184,7 @@ const sliced = (
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(3).pipe(
- *   Effect.flatMap(DeviceArray.expandDims(-1)),
+ *   DeviceArray.expandDims(-1),
  *   Effect.map((column) => column.shape)
  * ) // => [3, 1]
  * ```
@@ -198,8 +195,8 @@ const sliced = (
  */
 export const expandDims: {
   /** The same elements with additional axes of length 1, at these positions among the axes of the result. */
-  (axes: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, axes: number | ReadonlyArray<number>): Computed<D>
+  (axes: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, axes: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("expandDims", (operation, self, axes: number | ReadonlyArray<number>) => {
   const added = typeof axes === "number" ? [axes] : axes
   const shape: Array<number> = [...self.shape, ...added.map(() => 1)]
@@ -225,7 +222,7 @@ export const expandDims: {
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.zeros([1, 3, 1]).pipe(
- *   Effect.flatMap(DeviceArray.squeeze(0)),
+ *   DeviceArray.squeeze(0),
  *   Effect.map((x) => x.shape)
  * ) // => [3, 1]
  * ```
@@ -238,8 +235,8 @@ export const squeeze: {
   /**
    * The same elements without axes of length 1: the ones named, or all. An axis of another length is InvalidRequest.
    */
-  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
+  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, axes?: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("squeeze", (operation, self, axes?: number | ReadonlyArray<number>) => {
   const gone = axes === undefined
     ? self.shape.flatMap((length, axis) => length === 1 ? [axis] : [])
@@ -264,12 +261,11 @@ export const squeeze: {
  * **Example** (One row for two)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(3).pipe(
- *   Effect.flatMap(DeviceArray.broadcastTo([2, 3])),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.broadcastTo([2, 3]),
+ *   DeviceArray.toNested
  * ) // => [[0, 1, 2], [0, 1, 2]]
  * ```
  *
@@ -282,8 +278,8 @@ export const broadcastTo: {
    * The array as one of a larger shape, repeated along new axes and along those of length 1, without a copy. A shape
    * to which it does not broadcast is InvalidRequest.
    */
-  (shape: ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, shape: ReadonlyArray<number>): Computed<D>
+  (shape: ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, shape: ReadonlyArray<number>): Computed<D>
 } = ofArray("broadcastTo", (operation, self, shape: ReadonlyArray<number>) => {
   const problem = Shape.problem(operation, shape)
   if (problem !== undefined) return problem
@@ -306,12 +302,11 @@ export const broadcastTo: {
  * **Example** (From the last to the first)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(3).pipe(
- *   Effect.flatMap(DeviceArray.flip()),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.flip(),
+ *   DeviceArray.toNested
  * ) // => [2, 1, 0]
  * ```
  *
@@ -321,8 +316,8 @@ export const broadcastTo: {
  */
 export const flip: {
   /** The elements in reverse order along the axes named, or along all. */
-  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, axes?: number | ReadonlyArray<number>): Computed<D>
+  (axes?: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, axes?: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("flip", (operation, self, axes?: number | ReadonlyArray<number>) => {
   const flipped = axes === undefined
     ? self.shape.map((_, axis) => axis)

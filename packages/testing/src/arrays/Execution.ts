@@ -54,6 +54,24 @@ export const runInRegions = (
     return yield* elementsOf(program, arrays, (array) => outputs.has(array))
   }))
 
+/**
+ * Makes one nested expression of each output, whose operands are the effects of earlier steps, and returns the elements of the
+ * outputs. Nothing but the inputs has memory afterwards.
+ */
+export const runNested = (program: Program, inputs: ReadonlyMap<number, DeviceArray>) =>
+  Effect.gen(function*() {
+    const operands = new Map<number, DeviceArrays.ArrayOperand>(inputs)
+    for (const [step, { operands: taken, run }] of program.steps.entries()) {
+      operands.set(program.inputs.length + step, run(taken.map((operand) => operands.get(operand)!)))
+    }
+    const elements = new Map<number, ArrayLike<number>>()
+    for (const output of outputsOf(program)) {
+      elements.set(output, (yield* DeviceArrays.toHost(operands.get(output)!)) as ArrayLike<number>)
+    }
+    yield* expectHeld(inputs)
+    return elements
+  })
+
 const runSteps = (program: Program, arrays: Map<number, DeviceArray>, from: number, to: number) =>
   Effect.gen(function*() {
     for (let step = from; step < to; step++) {

@@ -3,11 +3,8 @@
  *
  * @internal
  */
-import type { DeviceArray } from "@effect-gpu-pool/arrays/DeviceArray"
-import type { ArrayServices } from "@effect-gpu-pool/arrays/DeviceArray"
+import type { ArrayOperand, Computed } from "@effect-gpu-pool/arrays/DeviceArray"
 import type { DType } from "effect-gpu-pool/DType"
-import type { GpuError } from "effect-gpu-pool/GpuError"
-import type * as Effect from "effect/Effect"
 import type { ArrayModel } from "./ArrayModel.ts"
 
 export interface Input {
@@ -21,7 +18,7 @@ export interface Step {
   readonly text: string
   /** The numbers of its operands: inputs are counted first, then steps. */
   readonly operands: ReadonlyArray<number>
-  readonly run: (operands: ReadonlyArray<DeviceArray>) => Effect.Effect<DeviceArray, GpuError, ArrayServices>
+  readonly run: (operands: ReadonlyArray<ArrayOperand>) => Computed
   /** The result is a view of the operand's memory. */
   readonly isView: boolean
 }

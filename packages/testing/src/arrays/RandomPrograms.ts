@@ -16,7 +16,7 @@ import { numberText } from "../expressions/Text.ts"
 import { valueText } from "../expressions/Trials.ts"
 import { forSeeds, seeds } from "../Random.ts"
 import { anyProgram } from "./AnyProgram.ts"
-import { type Elements, runEagerly, runInRegions, upload } from "./Execution.ts"
+import { type Elements, runEagerly, runInRegions, runNested, upload } from "./Execution.ts"
 import { type Program, textOf } from "./Program.ts"
 
 const test = inGroup("arrays")
@@ -58,6 +58,7 @@ const one = (
     const before = (yield* BufferPool.stats).activeBlocks
     const eager = yield* runEagerly(program, inputs)
     compare(program, eager, compared)
+    expectSame(eager, yield* runNested(program, inputs))
     for (const leaves of leaving) {
       const mixed = yield* runInRegions(program, inputs, leaves)
       compare(program, mixed, compared)
@@ -93,12 +94,16 @@ const expectSame = (eager: Elements, mixed: Elements): void => {
     for (let at = 0; at < elements.length; at++) {
       if (Object.is(elements[at], expected[at])) continue
       Expect.fail(
-        `a${array} is ${numberText(expected[at]!)} at ${at} eagerly, and ${numberText(elements[at]!)} in regions`
+        `a${array} is ${numberText(expected[at]!)} at ${at} eagerly, and ${numberText(elements[at]!)} in another form`
       )
     }
   }
 }
 
 export const tests: ReadonlyArray<ConformanceTest> = [
-  test("random programs give what nested loops do, eagerly, scoped and lazily", { heavy: true }, programs)
+  test(
+    "random programs give what nested loops do, eagerly, scoped, lazily and as nested expressions",
+    { heavy: true },
+    programs
+  )
 ]

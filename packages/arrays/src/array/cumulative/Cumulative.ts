@@ -9,8 +9,7 @@
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError } from "effect-gpu-pool/GpuError"
 import { type AnyFunction, ofArray } from "../ArrayProblem.ts"
-import type { DeviceArray } from "../ArrayValue.ts"
-import type { Computed } from "../fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { Rule } from "../reduction/ArrayReduction.ts"
@@ -64,10 +63,10 @@ interface CastOptions<out D extends DType> extends CumulativeOptions<D> {
  * @since 0.1.0
  */
 export interface Cumulation {
-  <R extends DType>(options: CastOptions<R>): (self: DeviceArray) => Computed<R>
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <R extends DType>(self: DeviceArray, options: CastOptions<R>): Computed<R>
-  <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<D>
+  <R extends DType>(options: CastOptions<R>): (self: ArrayOperand) => Computed<R>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <R extends DType>(self: ArrayOperand, options: CastOptions<R>): Computed<R>
+  <D extends DType>(self: ArrayOperand<D>, options?: OwnTypeOptions): Computed<D>
 }
 
 /**
@@ -85,10 +84,10 @@ export interface Cumulation {
  * @since 0.1.0
  */
 export interface SumCumulation {
-  <R extends DType>(options: CastOptions<R>): (self: DeviceArray) => Computed<R>
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
-  <R extends DType>(self: DeviceArray, options: CastOptions<R>): Computed<R>
-  <D extends DType>(self: DeviceArray<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
+  <R extends DType>(options: CastOptions<R>): (self: ArrayOperand) => Computed<R>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
+  <R extends DType>(self: ArrayOperand, options: CastOptions<R>): Computed<R>
+  <D extends DType>(self: ArrayOperand<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
 }
 
 /** `F` is the type that users see. */
@@ -133,7 +132,7 @@ export const cumsum: {
    * The sum of each element and all before it: along an axis, or of all elements in row-major order, as one row. Integers
    * wrap; f16 is summed in f32, and each sum rounded once.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
 } & SumCumulation = cumulation("cumsum", Rules.sum, Promotion.summed)
 
 /**
@@ -142,12 +141,11 @@ export const cumsum: {
  * **Example** (Factorials)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(1, 7).pipe(
- *   Effect.flatMap(DeviceArray.cumprod()),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.cumprod(),
+ *   DeviceArray.toNested
  * ) // => [1, 2, 6, 24, 120, 720]
  * ```
  *
@@ -159,7 +157,7 @@ export const cumprod: {
   /**
    * The product of each element and all before it, with the options of {@link cumsum}. Integers wrap.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Summed<D>>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
 } & SumCumulation = cumulation("cumprod", Rules.product, Promotion.summed)
 
 /**
@@ -169,12 +167,11 @@ export const cumprod: {
  * **Example** (The record so far)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([3, 1, 4, 1, 5]).pipe(
- *   Effect.flatMap(DeviceArray.cummax()),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.cummax(),
+ *   DeviceArray.toNested
  * ) // => [3, 3, 4, 4, 5]
  * ```
  *
@@ -187,7 +184,7 @@ export const cummax: {
    * The largest of each element and all before it, with the options of {@link cumsum}: NumPy's `maximum.accumulate`. From a NaN
    * on, all are NaN.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
 } & Cumulation = cumulation("cummax", Rules.max, (dtype) => dtype)
 
 /**
@@ -211,5 +208,5 @@ export const cummin: {
    * The smallest of each element and all before it, with the options of {@link cumsum}: NumPy's `minimum.accumulate`. From a NaN
    * on, all are NaN.
    */
-  (options?: OwnTypeOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
 } & Cumulation = cumulation("cummin", Rules.min, (dtype) => dtype)

@@ -8,8 +8,7 @@ import { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { subtract } from "../Arithmetic.ts"
 import { ofArray } from "../ArrayProblem.ts"
-import type { DeviceArray } from "../ArrayValue.ts"
-import type { Computed } from "../fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import type { AxisOptions } from "../Joining.ts"
 import * as Shape from "../layout/Shape.ts"
 import { slice } from "../Views.ts"
@@ -21,12 +20,11 @@ import { slice } from "../Views.ts"
  * **Example** (What {@link cumsum} has added up)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([1, 4, 9, 16]).pipe(
- *   Effect.flatMap(DeviceArray.diff()),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.diff(),
+ *   DeviceArray.toNested
  * ) // => [3, 5, 7]
  * ```
  *
@@ -39,8 +37,8 @@ export const diff: {
    * The differences of neighbours along an axis, the last unless another is named: each element minus the one before it, one
    * element fewer. Integers wrap.
    */
-  (options?: AxisOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, options?: AxisOptions): Computed<D>
+  (options?: AxisOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, options?: AxisOptions): Computed<D>
 } = ofArray("diff", (operation, self, options?: AxisOptions) => {
   const axis = Shape.axisOf(operation, options?.axis ?? -1, self.shape)
   if (axis instanceof GpuError) return axis

@@ -8,7 +8,7 @@ import * as Expr from "../../kernels/Expr.ts"
 import * as Operations from "../../kernels/expression/Operations.ts"
 import type { RealPart, SameType } from "../Arithmetic.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import type { Computed } from "../fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import type * as Promotion from "../layout/Promotion.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import { isComplex } from "./Element.ts"
@@ -72,12 +72,11 @@ export const complex: {
  * **Example** (Of two numbers)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost(Float32Array.of(1, 2, 3, 4), { dtype: "c64" }).pipe(
- *   Effect.flatMap(DeviceArray.real),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.real,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(1, 3)
  * ```
  *
@@ -96,12 +95,11 @@ export const real: RealPart = unary(
  * **Example** (Of two numbers)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[1, 2], [3, 4]], { dtype: "c64" }).pipe(
- *   Effect.flatMap(DeviceArray.imag),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.imag,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(2, 4)
  * ```
  *
@@ -122,11 +120,10 @@ const zeroOf = (dtype: DType): Expr.Expr<DType> => Expr.astype(Expr.constant("u3
  * **Example** (The squares of magnitudes)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const power = (z: DeviceArray.DeviceArray<"c64">) =>
- *   DeviceArray.conj(z).pipe(Effect.flatMap(DeviceArray.multiply(z)), Effect.flatMap(DeviceArray.real))
+ *   DeviceArray.real(DeviceArray.multiply(DeviceArray.conj(z), z))
  * ```
  *
  * @see pyopencl.array.Array.conj
@@ -145,13 +142,12 @@ export const conj: SameType = unary(
  * **Example** (A right angle)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[0, 2]], { dtype: "c64" }).pipe(
- *   Effect.flatMap(DeviceArray.angle),
- *   Effect.flatMap(DeviceArray.degrees),
- *   Effect.flatMap(DeviceArray.toHost)
+ *   DeviceArray.angle,
+ *   DeviceArray.degrees,
+ *   DeviceArray.toHost
  * ) // => Float32Array.of(90)
  * ```
  *
@@ -159,7 +155,7 @@ export const conj: SameType = unary(
  * @category complex
  * @since 0.1.0
  */
-export const angle: <A extends DType>(self: DeviceArray<A>) => Computed<Promotion.Real<Promotion.Floating<A>>> = unary(
+export const angle: <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Real<Promotion.Floating<A>>> = unary(
   {
     name: "angle",
     build: ([x]) =>

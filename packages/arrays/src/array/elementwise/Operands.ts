@@ -7,12 +7,13 @@
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isLong, type Operation } from "effect-gpu-pool/Operation"
+import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Operations from "../../kernels/expression/Operations.ts"
-import type { AnyFunction } from "../ArrayProblem.ts"
+import { type AnyFunction, withArrays } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import { apply, type Computed } from "../fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type Computed } from "../fusion/Evaluation.ts"
 import { elementOf, type Scalar, shownScalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { ArrayOperation } from "./ArrayOperation.ts"
@@ -35,7 +36,8 @@ export const plainOrTruth = (operation: Operation, ofTruths: Operation): ArrayOp
 /** An operation of one array. `F` is the type that users see. */
 export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatures: UnarySignatures): F => {
   const name = nameOf(operation)
-  const body = (self: DeviceArray): Computed => {
+  const body = (self: ArrayOperand): Computed => {
+    if (Effect.isEffect(self)) return withArrays([self], body)
     const signature = signatures[self.dtype]
     if (signature === undefined) return noSuchTypes(name, self.dtype)
     return apply(operation, [self], signature.operands, signature.result, self.shape)
@@ -50,11 +52,13 @@ export const binary = <F extends AnyFunction>(operation: ArrayOperation, signatu
 /** The same without the data-last form. */
 export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatures) => {
   const name = nameOf(operation)
-  return (self: Operand, that: Operand): Computed => {
+  const body = (self: Operand | Computed, that: Operand | Computed): Computed => {
+    if (Effect.isEffect(self) || Effect.isEffect(that)) return withArrays([self, that], body)
     const [a, b] = [typeBeside(self, that), typeBeside(that, self)]
     const signature = signatures[a][b]
     return signature === undefined ? noSuchTypes(name, a, b) : combine(name, operation, [self, that], signature)
   }
+  return body
 }
 
 /** A value of the program takes the type of the array beside it. */

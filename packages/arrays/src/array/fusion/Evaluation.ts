@@ -63,6 +63,30 @@ export type ArrayServices = BufferPool | CommandQueue | Scope.Scope
  */
 export type Computed<D extends DType = DType> = Effect.Effect<DeviceArray<D>, GpuError, ArrayServices>
 
+/**
+ * What array operations take: an array, or the effect of one, such as another operation. Effects run first, in one
+ * `DeviceArray.lazy` with the operation, so that nested and piped operations become one kernel, and their intermediate arrays
+ * are released as soon as the result is there. An effect that two operations take runs twice.
+ *
+ * **Example** (A formula, nested and piped)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { DeviceArray } from "@effect-gpu-pool/arrays"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* DeviceArray.fromHost([3, 4])
+ *   const nested = DeviceArray.sqrt(DeviceArray.sum(DeviceArray.multiply(x, x)))
+ *   const piped = x.pipe(DeviceArray.multiply(x), DeviceArray.sum(), DeviceArray.sqrt)
+ *   return [yield* DeviceArray.toNumber(nested), yield* DeviceArray.toNumber(piped)]
+ * }) // => [5, 5]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ArrayOperand<D extends DType = DType> = DeviceArray<D> | Computed<D>
+
 /** Whether elementwise operations only record. @internal */
 export const Recording: Context.Reference<boolean> = Context.Reference("effect-gpu-pool/DeviceArray/Recording", {
   defaultValue: () => false

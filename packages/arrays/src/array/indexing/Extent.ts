@@ -16,7 +16,7 @@ import * as HostIndices from "./HostIndices.ts"
 /** Whether an argument is the options of a call, and neither an array nor positions. */
 export const isOptions = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value) &&
-  !(value instanceof DeviceArray)
+  !(value instanceof DeviceArray) && !Effect.isEffect(value)
 
 /** Positions on the device. */
 export type DeviceIndices = DeviceArray<"i32" | "u32">

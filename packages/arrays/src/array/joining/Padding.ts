@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
 import * as FreshArray from "../FreshArray.ts"
-import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import { store } from "../fusion/Storing.ts"
 import * as Layout from "../layout/Layout.ts"
 import { elementOf, elementProblem, type Scalar } from "../layout/Scalar.ts"
@@ -113,8 +113,8 @@ export const pad: {
    * The array with a border: of one value, 0 unless another is named, or of elements of the array, as `mode` says. The values may
    * differ by axis and side.
    */
-  (width: PadWidth, options?: PadOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, width: PadWidth, options?: PadOptions): Computed<D>
+  (width: PadWidth, options?: PadOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, width: PadWidth, options?: PadOptions): Computed<D>
 } = ofArray("pad", (operation, self, width: PadWidth, options?: PadOptions) => {
   const mode = options?.mode ?? "constant"
   const borders = pairsOf<number>(operation, self.shape, width, "widths")

@@ -8,7 +8,7 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
-import { type Computed, evaluateAll, evaluateCopy } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll, evaluateCopy } from "../fusion/Evaluation.ts"
 import * as Gather from "../indexing/Gather.ts"
 import type { Positions } from "../indexing/HostIndices.ts"
 import type { AxisOptions } from "../Joining.ts"
@@ -40,12 +40,11 @@ const copiedAs = <D extends DType>(
  * **Example** (A pattern, twice down and once across)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([1, 2]).pipe(
- *   Effect.flatMap(DeviceArray.tile([2, 2])),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.tile([2, 2]),
+ *   DeviceArray.toNested
  * ) // => [[1, 2, 1, 2], [1, 2, 1, 2]]
  * ```
  *
@@ -58,8 +57,8 @@ export const tile: {
    * Copies of the whole array side by side: so many along each axis, aligned at the last, as one new array. A number alone is the
    * count along the last axis; more counts than axes add axes in front.
    */
-  (counts: number | ReadonlyArray<number>): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, counts: number | ReadonlyArray<number>): Computed<D>
+  (counts: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, counts: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("tile", (operation, self, counts: number | ReadonlyArray<number>) => {
   const given = typeof counts === "number" ? [counts] : counts
   const rank = Math.max(given.length, self.shape.length)
@@ -106,10 +105,10 @@ export const repeat: {
    * there may be a list, with one for each element along the axis.
    */
   (counts: number | ReadonlyArray<number>, options?: AxisOptions): <D extends DType>(
-    self: DeviceArray<D>
+    self: ArrayOperand<D>
   ) => Computed<D>
   <D extends DType>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     counts: number | ReadonlyArray<number>,
     options?: AxisOptions
   ): Computed<D>

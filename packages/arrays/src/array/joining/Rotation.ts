@@ -8,7 +8,7 @@ import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
 import { dense, type DeviceArray } from "../ArrayValue.ts"
-import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import { flattened } from "../indexing/Gather.ts"
 import { type AxisOptions, concatenate } from "../Joining.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -21,12 +21,11 @@ import { slice } from "../Views.ts"
  * **Example** (Neighbours on a ring)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.arange(4).pipe(
- *   Effect.flatMap(DeviceArray.roll(1)),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.roll(1),
+ *   DeviceArray.toNested
  * ) // => [3, 0, 1, 2]
  * ```
  *
@@ -39,8 +38,8 @@ export const roll: {
    * The elements so many places further along an axis, those beyond its end at its beginning again; without an axis, of all elements
    * in row-major order. Negative numbers go backwards.
    */
-  (shift: number, options?: AxisOptions): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, shift: number, options?: AxisOptions): Computed<D>
+  (shift: number, options?: AxisOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, shift: number, options?: AxisOptions): Computed<D>
 } = ofArray("roll", (operation, self, shift: number, options?: AxisOptions) => {
   const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
   if (axis instanceof GpuError) return axis

@@ -217,12 +217,11 @@ const table = {
  * **Example** (A function of two arrays)
  *
  * ```ts
- * import { Effect } from "effect"
  * import type { DType } from "effect-gpu-pool"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * const mean = <A extends DType.DType>(x: DeviceArray.DeviceArray<A>, y: DeviceArray.DeviceArray<"f32">) =>
- *   Effect.flatMap(DeviceArray.add(x, y), DeviceArray.divide(2))
+ *   DeviceArray.divide(DeviceArray.add(x, y), 2)
  *
  * const common: DeviceArray.Promote<"i32", "f32"> = "f32"
  * ```

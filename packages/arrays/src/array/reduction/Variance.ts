@@ -11,10 +11,9 @@ import * as Expr from "../../kernels/Expr.ts"
 import * as Operations from "../../kernels/expression/Operations.ts"
 import { ofArray } from "../ArrayProblem.ts"
 import { dense, Pending } from "../ArrayValue.ts"
-import type { DeviceArray } from "../ArrayValue.ts"
 import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { type Element, isComplex } from "../elementwise/Element.ts"
-import { apply, type Computed } from "../fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import type { ReductionOptions } from "../Reductions.ts"
 import { reduce } from "./ArrayReduction.ts"
@@ -57,8 +56,8 @@ export interface VarianceOptions extends ReductionOptions {
 export interface VarianceReduction {
   (
     options?: VarianceOptions
-  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
-  <D extends DType>(self: DeviceArray<D>, options?: VarianceOptions): Computed<Promotion.Real<Promotion.Floating<D>>>
+  ): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
+  <D extends DType>(self: ArrayOperand<D>, options?: VarianceOptions): Computed<Promotion.Real<Promotion.Floating<D>>>
 }
 
 /** The square of the distance from the mean, which is a total by a count. */
@@ -131,12 +130,11 @@ const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
  * **Example** (Of each row)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.fromHost([[1, 3], [2, 8]]).pipe(
- *   Effect.flatMap(DeviceArray.variance({ axis: 1 })),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.variance({ axis: 1 }),
+ *   DeviceArray.toNested
  * ) // => [1, 9]
  * ```
  *
@@ -151,7 +149,7 @@ export const variance: {
    */
   (
     options?: VarianceOptions
-  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
+  ): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
 } & VarianceReduction = reduction("variance", varianceOperation)
 
 /**
@@ -177,5 +175,5 @@ export const std: {
   /** The standard deviation of the elements: the root of their variance, with the same options. */
   (
     options?: VarianceOptions
-  ): <D extends DType>(self: DeviceArray<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
+  ): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Real<Promotion.Floating<D>>>
 } & VarianceReduction = reduction("std", deviationOf)

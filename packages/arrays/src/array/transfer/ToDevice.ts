@@ -44,7 +44,7 @@ import * as Layout from "../layout/Layout.ts"
  * Effect.gen(function*() {
  *   const x = yield* BufferPools.on("0", DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]]))
  *   const y = yield* DeviceArray.to(x, "1")
- *   const doubled = Effect.flatMap(DeviceArray.multiply(y, 2), DeviceArray.toNested)
+ *   const doubled = DeviceArray.toNested(DeviceArray.multiply(y, 2))
  *   return yield* BufferPools.on("1", doubled)
  * }).pipe(Effect.scoped, Effect.provide(BufferPools.layer(() => Host.layer()))) // => [[2, 4, 6], [8, 10, 12]]
  * ```

@@ -8,7 +8,7 @@ import { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
-import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Extent from "../indexing/Extent.ts"
 import type { Mode } from "../indexing/HostIndices.ts"
 import { scatter } from "../indexing/Scatter.ts"
@@ -58,30 +58,40 @@ export const put: {
    */
   (
     indices: Indices,
-    value: DeviceArray | Scalar,
+    value: ArrayOperand | Scalar,
     options?: TakeOptions
-  ): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+  ): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     indices: Indices,
-    value: DeviceArray | Scalar,
+    value: ArrayOperand | Scalar,
     options?: TakeOptions
   ): Computed<D>
-} = ofArray("put", (operation, self, indices: Indices, value: DeviceArray | Scalar, options?: TakeOptions) => {
-  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
-  if (axis instanceof GpuError) return axis
-  if (indices instanceof DeviceArray) {
-    const mode = options?.mode ?? "clip"
-    return Extent.typeProblem(operation, indices) ?? problemOf(operation, self, indices.shape, value, axis) ??
-      Effect.as(into(self, indices, value, axis, mode), self)
-  }
-  const positions = Extent.listed(operation, self, indices as Extent.ListedIndices, axis, options?.mode)
-  if (positions instanceof GpuError) return positions
-  return problemOf(operation, self, positions.shape, value, axis) ?? Effect.as(
-    Extent.uploaded(operation, positions, (uploaded) => into(self, uploaded, value, axis, "clip")),
-    self
-  )
-}, (args) => args.length > 3 || (args.length === 3 && args[2] !== undefined && !Extent.isOptions(args[2])))
+} = ofArray(
+  "put",
+  (
+    operation,
+    self,
+    indices: Extent.DeviceIndices | Extent.ListedIndices,
+    value: DeviceArray | Scalar,
+    options?: TakeOptions
+  ) => {
+    const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+    if (axis instanceof GpuError) return axis
+    if (indices instanceof DeviceArray) {
+      const mode = options?.mode ?? "clip"
+      return Extent.typeProblem(operation, indices) ?? problemOf(operation, self, indices.shape, value, axis) ??
+        Effect.as(into(self, indices, value, axis, mode), self)
+    }
+    const positions = Extent.listed(operation, self, indices, axis, options?.mode)
+    if (positions instanceof GpuError) return positions
+    return problemOf(operation, self, positions.shape, value, axis) ?? Effect.as(
+      Extent.uploaded(operation, positions, (uploaded) => into(self, uploaded, value, axis, "clip")),
+      self
+    )
+  },
+  (args) => args.length > 3 || (args.length === 3 && args[2] !== undefined && !Extent.isOptions(args[2]))
+)
 
 const problemOf = (
   operation: string,

@@ -13,7 +13,7 @@ import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import { type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
 import { overwrite } from "../fusion/Storing.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import type { Range } from "../layout/Slice.ts"
@@ -61,8 +61,8 @@ export const assign: {
    * Writes a value to all elements of an array, in place, and returns the array: another array, which broadcasts to its shape,
    * or a number. It also writes to views, and so to a part of the array that they were made from.
    */
-  (value: DeviceArray | Scalar): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, value: DeviceArray | Scalar): Computed<D>
+  (value: ArrayOperand | Scalar): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, value: ArrayOperand | Scalar): Computed<D>
 } = ofArray("assign", (operation, self, value: DeviceArray | Scalar) => write(operation, self, value), 2)
 
 /**
@@ -84,8 +84,8 @@ export const fill: {
   /**
    * Writes one number to all elements of an array, in place, and returns the array. {@link assign} says what holds for what reads it.
    */
-  (value: Scalar): <D extends DType>(self: DeviceArray<D>) => Computed<D>
-  <D extends DType>(self: DeviceArray<D>, value: Scalar): Computed<D>
+  (value: Scalar): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
+  <D extends DType>(self: ArrayOperand<D>, value: Scalar): Computed<D>
 } = ofArray("fill", (operation, self, value: Scalar) => write(operation, self, value), 2)
 
 /**
@@ -95,12 +95,11 @@ export const fill: {
  * **Example** (A column of ones)
  *
  * ```ts
- * import { Effect } from "effect"
  * import { DeviceArray } from "@effect-gpu-pool/arrays"
  *
  * DeviceArray.zeros([2, 3]).pipe(
- *   Effect.flatMap(DeviceArray.setSlice([{}, 1], 1)),
- *   Effect.flatMap(DeviceArray.toNested)
+ *   DeviceArray.setSlice([{}, 1], 1),
+ *   DeviceArray.toNested
  * ) // => [[0, 1, 0], [0, 1, 0]]
  * ```
  *
@@ -115,12 +114,12 @@ export const setSlice: {
    */
   (
     ranges: ReadonlyArray<number | Range>,
-    value: DeviceArray | Scalar
-  ): <D extends DType>(self: DeviceArray<D>) => Computed<D>
+    value: ArrayOperand | Scalar
+  ): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     ranges: ReadonlyArray<number | Range>,
-    value: DeviceArray | Scalar
+    value: ArrayOperand | Scalar
   ): Computed<D>
 } = ofArray(
   "setSlice",
