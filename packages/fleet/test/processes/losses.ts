@@ -4,8 +4,6 @@ import type { TestedHost } from "./TestedFleet.ts"
 
 export interface Loss {
   readonly title: string
-  /** Whether the host's process goes on, so that it comes back by itself. */
-  readonly survives: boolean
   readonly lose: (host: TestedHost) => void
   readonly comeBack: (host: TestedHost) => Effect.Effect<void>
 }
@@ -15,25 +13,22 @@ const signalled = (host: TestedHost, signal: NodeJS.Signals): void => host.proce
 export const losses: ReadonlyArray<Loss> = [
   {
     title: "is killed",
-    survives: false,
     lose: (host) => signalled(host, "SIGKILL"),
     comeBack: (host) => host.restart
   },
   {
     title: "hangs",
-    survives: true,
     lose: (host) => signalled(host, "SIGSTOP"),
-    comeBack: (host) => Effect.sync(() => signalled(host, "SIGCONT"))
+    // One client has been told. The others count the silence from what they heard last, so they may learn of the loss later.
+    comeBack: (host) => Effect.delay(Effect.sync(() => signalled(host, "SIGCONT")), "2500 millis")
   },
   {
     title: "is cut off",
-    survives: true,
     lose: ({ proxy }) => proxy.cut(),
     comeBack: ({ proxy }) => Effect.sync(proxy.mend)
   },
   {
     title: "is behind a network that hangs",
-    survives: true,
     lose: ({ proxy }) => proxy.stall(),
     comeBack: ({ proxy }) => Effect.sync(proxy.mend)
   }
