@@ -10,6 +10,7 @@ import * as Measure from "../Measure.ts"
 import * as PyOpenCl from "../PyOpenCl.ts"
 import * as Report from "../Report.ts"
 import * as Section from "../Section.ts"
+import * as ArrayPeers from "./ArrayPeers.ts"
 
 const processes = 3
 const kibibyte = 1024
@@ -172,7 +173,7 @@ export const section: Section.Section = {
   name: "arrays",
   title: `array expressions, ${processes} fresh processes each; products in one`,
   run: Effect.map(
-    Effect.forEach([...backends.map(pooling), fusion, hostCost, products], Section.orReason),
+    Effect.forEach([...backends.map(pooling), fusion, hostCost, products, ArrayPeers.products], Section.orReason),
     Report.merge
   )
 }

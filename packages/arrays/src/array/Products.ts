@@ -7,19 +7,15 @@ import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
-import type * as Expr from "../kernels/Expr.ts"
-import * as Operations from "../kernels/expression/Operations.ts"
 import { ofArray } from "./ArrayProblem.ts"
-import { dense, DeviceArray, Pending } from "./ArrayValue.ts"
+import { dense, type DeviceArray, Pending } from "./ArrayValue.ts"
 import { astype } from "./Conversion.ts"
-import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { plain } from "./elementwise/Operands.ts"
-import * as FreshArray from "./FreshArray.ts"
-import { apply, type ArrayOperand, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
+import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
+import { compute } from "./products/Computation.ts"
 import * as MatrixProduct from "./products/MatrixProduct.ts"
-import * as ProductKernel from "./products/ProductKernel.ts"
 import { reduce } from "./reduction/ArrayReduction.ts"
 import * as Rules from "./reduction/Rules.ts"
 import { scoped } from "./Regions.ts"
@@ -95,62 +91,10 @@ export const matmul: {
   ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = ofArray("matmul", (operation, self, that: DeviceArray) => multiply(operation, self, that), 2)
 
-/** A pattern of one byte fits buffers of every size, also those of an odd number of 2-byte elements. */
-const zero = Uint8Array.of(0)
-
 const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
   const product = MatrixProduct.make(operation, self, that)
   if (product instanceof GpuError) return product
-  const { depth, dtype, shape } = product
-  if (shape.length === 0) return innerProduct(self, that, dtype)
-  if (dtype === "c64") return complexProduct(operation, self, that)
-  return Effect.andThen(
-    evaluateAll([self, that]),
-    FreshArray.make(operation, dtype, shape, (y, queue) => {
-      if (depth === 0) return queue.fill(y, zero)
-      const { args, count, kernel } = ProductKernel.bind(product, queue.info.traits.language)
-      return queue.dispatch(kernel, { ...args, a: self.lease!, b: that.lease!, y }, count)
-    }, () => [self.lease!, that.lease!])
-  )
-}
-
-/** Four products of real matrices: the parts of complex ones are views of their memory. */
-const complexProduct = (operation: string, self: DeviceArray, that: DeviceArray): Computed =>
-  scoped(Effect.flatMap(
-    Effect.andThen(evaluateAll([self, that]), () => {
-      const [a, b] = [partsOf(self), partsOf(that)]
-      const product = (x: DeviceArray | undefined, y: DeviceArray | undefined): Computed | Effect.Effect<undefined> =>
-        x === undefined || y === undefined ? Effect.succeed(undefined) : multiply(operation, x, y)
-      return Effect.all([
-        multiply(operation, a.real, b.real),
-        product(a.imaginary, b.imaginary),
-        product(a.real, b.imaginary),
-        product(a.imaginary, b.real)
-      ])
-    }),
-    ([reals, imaginaries, upper, lower]) => {
-      return apply(combination, [reals, imaginaries ?? 0, upper ?? 0, lower ?? 0], parts, "c64", reals.shape)
-    }
-  ))
-
-const parts = ["f32", "f32", "f32", "f32"] as const
-
-const combination: ArrayOperation = {
-  name: "complexProduct",
-  build: ([reals, imaginaries, upper, lower]) =>
-    Operations.apply("complex", [
-      Operations.apply("subtract", [reals!, imaginaries!]),
-      Operations.apply("add", [upper!, lower!])
-    ]) as Expr.Expr<DType>
-}
-
-/** The parts of an array with memory; real numbers have no imaginary one. */
-const partsOf = (array: DeviceArray): { readonly real: DeviceArray; readonly imaginary?: DeviceArray } => {
-  if (array.dtype !== "c64") return { real: array }
-  const { lease, offset, shape } = array
-  const strides = array.strides.map((stride) => 2 * stride)
-  const part = (at: 0 | 1) => new DeviceArray("f32", { shape, strides, offset: 2 * offset + at }, lease!)
-  return { real: part(0), imaginary: part(1) }
+  return product.shape.length === 0 ? innerProduct(self, that, product.dtype) : compute(operation, product)
 }
 
 const multiplication = plain("multiply")

@@ -13,6 +13,7 @@ import {
   type Elements,
   type Part,
   rowsOfStrip,
+  type Run,
   type Scratch
 } from "./Strips.ts"
 
@@ -53,13 +54,17 @@ export const divide = (matrices: number, rows: number, columns: number, depth: n
   return { blockRows, blockColumns, blockItems, count: blocks * blockItems }
 }
 
+/** The factors of a block: of each the lines that it needs, and all runs of their elements. */
+type Factor = Omit<Part, "runs"> & {
+  /** The runs of some elements, from one on. */
+  readonly runsOf: (from: number, length: number) => ReadonlyArray<Run>
+}
+
 /** A block of one matrix of the result. */
 export interface Block {
-  readonly rows: number
-  readonly columns: number
   readonly depth: number
-  readonly a: Part
-  readonly b: Part
+  readonly a: Factor
+  readonly b: Factor
   readonly y: Elements
   /** The index of its first element in the result, and the stride of its rows. */
   readonly at: number
@@ -85,7 +90,8 @@ const computing = <A extends Float64Array | Int32Array>(
   }
 ) => {
   let scratch: Scratch<A> | undefined
-  return ({ a, at, b, columns, depth, row, rows, y }: Block): void => {
+  return ({ a, at, b, depth, row, y }: Block): void => {
+    const [rows, columns] = [a.lines.length, b.lines.length]
     scratch ??= {
       a: numbers(largest * depthAtATime),
       b: numbers(largest * depthAtATime),
@@ -95,8 +101,8 @@ const computing = <A extends Float64Array | Int32Array>(
     sums.fill(0)
     for (let from = 0; from < depth; from += depthAtATime) {
       const length = Math.min(depth - from, depthAtATime)
-      copy(scratch.a, { ...a, at: a.at + from * a.step }, rows, length, rowsOfStrip)
-      copy(scratch.b, { ...b, at: b.at + from * b.step }, columns, length, columnsOfStrip)
+      copy(scratch.a, { ...a, runs: a.runsOf(from, length) }, length, rowsOfStrip)
+      copy(scratch.b, { ...b, runs: b.runsOf(from, length) }, length, columnsOfStrip)
       for (let c = 0; c < columns; c += columnsOfStrip) {
         for (let r = 0; r < rows; r += rowsOfStrip) {
           add(scratch, r * length, c * length, r * largest + c, largest, length)

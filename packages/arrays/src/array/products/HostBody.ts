@@ -8,21 +8,24 @@ import { type HostBody, hostFunction } from "effect-gpu-pool/Kernel"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
 import { isFloat } from "effect-gpu-pool/Operation"
 import { type Block, computeFloats, computeIntegers } from "./Blocks.ts"
-import type { Elements } from "./Strips.ts"
-import type { Types } from "./TileBody.ts"
+import type { Elements, Run } from "./Strips.ts"
+import type { Axes, Types } from "./TileBody.ts"
 
 /** Strides are passed modulo 2^32. */
 const signed = (stride: number): number => stride | 0
 
 /** A block is computed when its first item is in the range. */
-export const hostBody = (types: Types, axes: number): HostBody<ReadonlyArray<NumericArgument>> => {
+export const hostBody = (types: Types, axes: Axes): HostBody<ReadonlyArray<NumericArgument>> => {
   const compute = isFloat(types.sum) ? computeFloats : computeIntegers
   const rounds = (dtype: DType): boolean => types.sum === "f32" && !isFloat(dtype)
-  return hostFunction({ axes, compute, roundsA: rounds(types.a), roundsB: rounds(types.b), signed }, bodyOf)
+  return hostFunction(
+    { axes: { ...axes }, compute, roundsA: rounds(types.a), roundsB: rounds(types.b), signed },
+    bodyOf
+  )
 }
 
 interface Uses {
-  readonly axes: number
+  readonly axes: Axes
   readonly compute: (block: Block) => void
   readonly roundsA: boolean
   readonly roundsB: boolean
@@ -38,29 +41,41 @@ const bodyOf =
     const blockColumns = number("blockColumns")
     const rows = number("rows")
     const columns = number("columns")
-    const a = {
-      from: vector("a"),
-      line: signed(number("aRow")),
-      step: signed(number("aColumn")),
-      rounds: roundsA
-    }
-    const b = {
-      from: vector("b"),
-      line: signed(number("bColumn")),
-      step: signed(number("bRow")),
-      rounds: roundsB
-    }
-    /** Where a matrix of the batch begins in an operand. */
-    const begin = (operand: "a" | "b", matrix: number): number => {
-      let at = number(`${operand}Offset`)
-      let rest = matrix
-      for (let axis = axes - 1; axis >= 0; axis--) {
-        const above = axis === 0 ? 0 : Math.floor(rest / number(`length${axis}`))
-        at += (axis === 0 ? rest : rest - above * number(`length${axis}`)) * signed(number(`${operand}Batch${axis}`))
+    /** How far an index along some axes, the last one fastest, is from 0. */
+    const strided = (index: number, count: number, lengths: string, strides: string): number => {
+      let at = 0
+      let rest = index
+      for (let axis = count - 1; axis >= 0; axis--) {
+        const length = axis === 0 ? 0 : number(`${lengths}${axis}`)
+        const above = axis === 0 ? 0 : Math.floor(rest / length)
+        at += (rest - above * length) * signed(number(`${strides}${axis}`))
         rest = above
       }
       return at
     }
+    const last = axes.depth - 1
+    const runLength = number(`depth${last}`)
+    let depth = 1
+    for (let axis = 0; axis <= last; axis++) depth *= number(`depth${axis}`)
+    const factor = (operand: "a" | "b", rounds: boolean) => ({
+      from: vector(operand),
+      step: signed(number(`${operand}Depth${last}`)),
+      rounds,
+      runsOf: (from: number, length: number): ReadonlyArray<Run> => {
+        const runs: Array<Run> = []
+        for (let index = from; index < from + length;) {
+          const count = Math.min(runLength - index % runLength, from + length - index)
+          runs.push({ at: strided(index, axes.depth, "depth", `${operand}Depth`), length: count })
+          index += count
+        }
+        return runs
+      }
+    })
+    const a = factor("a", roundsA)
+    const b = factor("b", roundsB)
+    /** Where a matrix of the batch begins. */
+    const begin = (operand: "a" | "b" | "y", matrix: number): number =>
+      (operand === "y" ? 0 : number(`${operand}Offset`)) + strided(matrix, axes.batch, "length", `${operand}Batch`)
     const across = Math.ceil(columns / blockColumns)
     const ofMatrix = across * Math.ceil(rows / blockRows)
     const blockAt = (index: number): Block => {
@@ -68,15 +83,23 @@ const bodyOf =
       const inside = index - matrix * ofMatrix
       const row = Math.floor(inside / across) * blockRows
       const column = inside % across * blockColumns
+      const rowsBegin = begin("a", matrix) + row * signed(number("aRow"))
+      const rowStarts = Array.from(
+        { length: Math.min(blockRows, rows - row) },
+        (_, line) => rowsBegin + line * signed(number("aRow"))
+      )
+      const columnsBegin = begin("b", matrix)
+      const columnStarts = Array.from(
+        { length: Math.min(blockColumns, columns - column) },
+        (_, line) => columnsBegin + strided(column + line, axes.columns, "across", "bColumn")
+      )
       return {
-        rows: Math.min(blockRows, rows - row),
-        columns: Math.min(blockColumns, columns - column),
-        depth: number("depth"),
-        a: { ...a, at: begin("a", matrix) + row * a.line },
-        b: { ...b, at: begin("b", matrix) + column * b.line },
+        depth,
+        a: { ...a, lines: rowStarts },
+        b: { ...b, lines: columnStarts },
         y: vector("y"),
-        at: (matrix * rows + row) * columns + column,
-        row: columns
+        at: begin("y", matrix) + row * number("yRow") + column,
+        row: number("yRow")
       }
     }
     for (let index = Math.ceil(from / blockItems); index < Math.ceil(to / blockItems); index++) compute(blockAt(index))

@@ -68,6 +68,14 @@ export class Indices {
     return this.apply("minimum", [a, b], "u32")
   }
 
+  /** An index plus places times strides, which are scalars with numbered names; modulo 2^32, in which strides may be negative. */
+  strided(from: string, stride: string, places: ReadonlyArray<string>): string {
+    return places.reduce(
+      (sum, place, axis) => this.add(sum, this.multiply(place, this.scalar(`${stride}${axis}`))),
+      from
+    )
+  }
+
   /** The integer quotient and the remainder. */
   divide(a: string, b: string): readonly [quotient: string, rest: string] {
     const quotient = this.named("u32", this.writer.quotient(a, b))

@@ -12,32 +12,46 @@ import * as Shape from "../layout/Shape.ts"
 
 /** Where the matrices of an operand are in its memory, in elements. */
 export interface Operand {
+  /** The array that has the memory; it may still be recorded. */
+  readonly array: DeviceArray
   readonly dtype: DType
   readonly offset: number
-  /** The stride from row to row. */
-  readonly row: number
-  /** The stride from column to column. */
-  readonly column: number
+  /** The stride from row to row of the first operand, or those along each axis of the columns of the second. */
+  readonly lines: ReadonlyArray<number>
+  /** The strides along each axis of the depth. */
+  readonly depth: ReadonlyArray<number>
   /** The strides from matrix to matrix, along each axis of the batch. */
   readonly batch: ReadonlyArray<number>
 }
 
-/** `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. */
+/**
+ * `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. The depth and the columns may have
+ * several axes, which are counted like one, the last axis fastest: so the windows of an array are the columns of a
+ * matrix that is nowhere in memory.
+ */
 export interface MatrixProduct {
   readonly dtype: DType
   /** The shape of the result. */
   readonly shape: Shape.Shape
   readonly rows: number
-  readonly columns: number
-  readonly depth: number
-  /** The lengths of the batch's axes, as few as possible. */
+  /** The lengths of the axes of the columns, of the depth and of the batch, as few as possible. */
+  readonly columns: Shape.Shape
+  readonly depth: Shape.Shape
   readonly batch: Shape.Shape
   readonly a: Operand
   readonly b: Operand
+  /** Where the result is stored. The elements of a row follow each other. */
+  readonly y: { readonly row: number; readonly batch: ReadonlyArray<number> }
 }
 
 /** How many matrices there are. */
 export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)
+
+/** Axes as few as possible, but one at least, so that fewer structures of kernels are compiled. */
+export const axesOf = (shape: Shape.Shape, strides: ReadonlyArray<ReadonlyArray<number>>): Layout.Iteration => {
+  const collapsed = Layout.collapse(shape, strides)
+  return collapsed.shape.length > 0 ? collapsed : { shape: [1], strides: strides.map(() => [0]) }
+}
 
 /**
  * NumPy's rules: a vector is a row on the left and a column on the right, and the result does not have that axis; axes
@@ -97,17 +111,25 @@ export const make = (operation: string, a: DeviceArray, b: DeviceArray): MatrixP
     Layout.broadcastStrides(left.batch, batch),
     Layout.broadcastStrides(right.batch, batch)
   ])
+  const size = left.rows * right.columns
   return withMoreRows({
     dtype: Promotion.promote(a.dtype, b.dtype),
     shape,
     rows: left.rows,
-    columns: right.columns,
-    depth: left.columns,
+    columns: [right.columns],
+    depth: [left.columns],
     batch: collapsed.shape,
-    a: { ...left.operand, batch: collapsed.strides[0]! },
-    b: { ...right.operand, batch: collapsed.strides[1]! }
+    a: operand(a, { lines: [left.row], depth: [left.column], batch: collapsed.strides[0]! }),
+    b: operand(b, { lines: [right.column], depth: [right.row], batch: collapsed.strides[1]! }),
+    y: { row: right.columns, batch: Layout.rowMajor(collapsed.shape).map((stride) => stride * size) }
   })
 }
+
+/** An operand that begins where its array does. */
+export const operand = (
+  array: DeviceArray,
+  strides: Pick<Operand, "lines" | "depth" | "batch">
+): Operand => ({ array, dtype: array.dtype, offset: array.offset, ...strides })
 
 const mismatch = (operation: string, a: DeviceArray, b: DeviceArray, why: string, hint: string): GpuError =>
   invalidRequest(
@@ -118,7 +140,7 @@ const mismatch = (operation: string, a: DeviceArray, b: DeviceArray, why: string
 
 /** The last two axes, or those given for a vector, and the axes before them. */
 const matrixOf = (
-  { dtype, offset, shape, strides }: DeviceArray,
+  { offset, shape, strides }: DeviceArray,
   asMatrix: readonly [rows: number, columns: number] | undefined,
   vectorStrides: readonly [row: number, column: number]
 ) => {
@@ -129,7 +151,8 @@ const matrixOf = (
     rows,
     columns,
     batch: { shape: shape.slice(0, leading), strides: strides.slice(0, leading), offset },
-    operand: { dtype, offset, row, column }
+    row,
+    column
   }
 }
 
@@ -138,16 +161,18 @@ const matrixOf = (
  * fill tiles better.
  */
 const withMoreRows = (product: MatrixProduct): MatrixProduct => {
-  const { a, b, batch, rows } = product
+  const { a, b, batch, rows, y } = product
   const last = batch.length - 1
   if (last < 0 || b.batch[last] !== 0) return product
   const step = a.batch[last]!
-  if (rows !== 1 && step !== rows * a.row) return product
+  const row = a.lines[0]!
+  if (rows !== 1 && step !== rows * row) return product
   return withMoreRows({
     ...product,
     rows: rows * batch[last]!,
     batch: batch.slice(0, last),
-    a: { ...a, row: rows === 1 ? step : a.row, batch: a.batch.slice(0, last) },
-    b: { ...b, batch: b.batch.slice(0, last) }
+    a: { ...a, lines: [rows === 1 ? step : row], batch: a.batch.slice(0, last) },
+    b: { ...b, batch: b.batch.slice(0, last) },
+    y: { ...y, batch: y.batch.slice(0, last) }
   })
 }

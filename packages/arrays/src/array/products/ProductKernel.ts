@@ -10,11 +10,13 @@ import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/Kern
 import type { Language } from "effect-gpu-pool/Language"
 import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
 import { usedIn } from "../../kernels/expression/Inspection.ts"
+import * as Layout from "../layout/Layout.ts"
+import * as Shape from "../layout/Shape.ts"
 import { Memo } from "../Memo.ts"
 import * as Blocks from "./Blocks.ts"
 import { hostBody } from "./HostBody.ts"
 import { matrices, type MatrixProduct } from "./MatrixProduct.ts"
-import { scalarBody, type Tile, type Types } from "./TileBody.ts"
+import { type Axes, scalarBody, type Tile, type Types } from "./TileBody.ts"
 import * as VectorBody from "./VectorBody.ts"
 
 /** A kernel with its arguments, apart from the memory: the vectors `a`, `b` and `y`. */
@@ -40,15 +42,32 @@ const sumOf = (dtype: DType): DType => {
 /** The kernel for a product that has something to compute. */
 export const bind = (product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
   if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(product)
-  const vectors = hasEights && isWide(product)
-  return bindTiles(product, tileOf(product, vectors), vectors)
+  const byRows = byLastAxis(product)
+  return hasEights && isWide(byRows) ? bindTiles(byRows, true) : bindTiles(product, false)
 }
 
 /** Blocks are copied to arrays of doubles or of integers of 32 bits, and stored as they are. */
 const hasBlocks = ({ dtype }: MatrixProduct): boolean => !isLong(dtype) && dtype !== "bool"
 
 /** Whether the second operand can be read sixteen columns at a time. */
-const isWide = ({ b, columns }: MatrixProduct): boolean => b.column === 1 && columns >= VectorBody.columns
+const isWide = ({ b, columns }: MatrixProduct): boolean =>
+  columns.length === 1 && b.lines[0] === 1 && columns[0]! >= VectorBody.columns
+
+/** The same product with the columns of the last axis alone, and those of the others in the batch. */
+const byLastAxis = (product: MatrixProduct): MatrixProduct => {
+  const { a, b, batch, columns, y } = product
+  const last = columns.length - 1
+  const moved = columns.slice(0, last)
+  const steps = Layout.rowMajor(columns)
+  return {
+    ...product,
+    columns: columns.slice(last),
+    batch: [...batch, ...moved],
+    a: { ...a, batch: [...a.batch, ...moved.map(() => 0)] },
+    b: { ...b, lines: b.lines.slice(last), batch: [...b.batch, ...b.lines.slice(0, last)] },
+    y: { ...y, batch: [...y.batch, ...steps.slice(0, last)] }
+  }
+}
 
 /**
  * A larger tile needs fewer loads. But drivers take long to compile large tiles, and a small result has too few of them
@@ -56,14 +75,14 @@ const isWide = ({ b, columns }: MatrixProduct): boolean => b.column === 1 && col
  */
 const largeResult = 2 ** 18
 
-const isLarge = ({ columns, rows }: MatrixProduct): boolean =>
+const isLarge = (rows: number, columns: number): boolean =>
   rows * columns >= largeResult && rows >= itemsOfGroup && columns >= itemsOfGroup
 
-const tileOf = (product: MatrixProduct, vectors: boolean): Tile => {
-  const length = isLarge(product) ? 8 : 4
+const tileOf = (rows: number, columns: number, vectors: boolean): Tile => {
+  const length = isLarge(rows, columns) ? 8 : 4
   return {
-    rows: product.rows === 1 ? 1 : vectors ? 4 : length,
-    columns: vectors ? VectorBody.columns : product.columns === 1 ? 1 : length
+    rows: rows === 1 ? 1 : vectors ? 4 : length,
+    columns: vectors ? VectorBody.columns : columns === 1 ? 1 : length
   }
 }
 
@@ -76,9 +95,11 @@ const groupOf = (down: number, across: number): Tile => {
   return { rows, columns: Math.min(Math.floor(itemsOfGroup / rows), across) }
 }
 
-const bindTiles = (product: MatrixProduct, tile: Tile, vectors: boolean): Bound => {
-  const group = groupOf(Math.ceil(product.rows / tile.rows), Math.ceil(product.columns / tile.columns))
-  const groupsAcross = Math.ceil(product.columns / (tile.columns * group.columns))
+const bindTiles = (product: MatrixProduct, vectors: boolean): Bound => {
+  const columns = Shape.size(product.columns)
+  const tile = tileOf(product.rows, columns, vectors)
+  const group = groupOf(Math.ceil(product.rows / tile.rows), Math.ceil(columns / tile.columns))
+  const groupsAcross = Math.ceil(columns / (tile.columns * group.columns))
   const groups = groupsAcross * Math.ceil(product.rows / (tile.rows * group.rows))
   const how = `${tile.rows}x${tile.columns}${vectors ? " vectors" : ""}`
   return {
@@ -89,8 +110,8 @@ const bindTiles = (product: MatrixProduct, tile: Tile, vectors: boolean): Bound 
 }
 
 const bindBlocks = (product: MatrixProduct): Bound => {
-  const { columns, depth, rows } = product
-  const { blockColumns, blockItems, blockRows, count } = Blocks.divide(matrices(product), rows, columns, depth)
+  const [columns, depth] = [Shape.size(product.columns), Shape.size(product.depth)]
+  const { blockColumns, blockItems, blockRows, count } = Blocks.divide(matrices(product), product.rows, columns, depth)
   return {
     kernel: kernels.get(keyOf("blocks", product), () => blockKernel(product)),
     args: { ...scalarsOf(product), blockRows, blockColumns, blockItems },
@@ -101,27 +122,41 @@ const bindBlocks = (product: MatrixProduct): Bound => {
 const kernels = new Memo<Kernel.Kernel>(256)
 
 /** The cache key: everything that the source depends on. */
-const keyOf = (how: string, { a, b, batch }: MatrixProduct): string => `${how}:${a.dtype}:${b.dtype}:${batch.length}`
+const keyOf = (how: string, { a, b, batch, columns, depth }: MatrixProduct): string =>
+  `${how}:${a.dtype}:${b.dtype}:${batch.length}:${columns.length}:${depth.length}`
 
-const scalarsOf = ({ a, b, batch, columns, depth, rows }: MatrixProduct): Record<string, number> => {
+const scalarsOf = ({ a, b, batch, columns, depth, rows, y }: MatrixProduct): Record<string, number> => {
   const scalars: Record<string, number> = {
     rows,
-    columns,
-    depth,
+    columns: Shape.size(columns),
     aOffset: a.offset,
-    aRow: modulo(a.row),
-    aColumn: modulo(a.column),
+    aRow: modulo(a.lines[0]!),
     bOffset: b.offset,
-    bRow: modulo(b.row),
-    bColumn: modulo(b.column)
+    yRow: modulo(y.row)
   }
   for (let axis = 0; axis < batch.length; axis++) {
     if (axis > 0) scalars[`length${axis}`] = batch[axis]!
     scalars[`aBatch${axis}`] = modulo(a.batch[axis]!)
     scalars[`bBatch${axis}`] = modulo(b.batch[axis]!)
+    scalars[`yBatch${axis}`] = modulo(y.batch[axis]!)
+  }
+  for (let axis = 0; axis < columns.length; axis++) {
+    if (axis > 0) scalars[`across${axis}`] = columns[axis]!
+    scalars[`bColumn${axis}`] = modulo(b.lines[axis]!)
+  }
+  for (let axis = 0; axis < depth.length; axis++) {
+    scalars[`depth${axis}`] = depth[axis]!
+    scalars[`aDepth${axis}`] = modulo(a.depth[axis]!)
+    scalars[`bDepth${axis}`] = modulo(b.depth[axis]!)
   }
   return scalars
 }
+
+const axesOf = ({ batch, columns, depth }: MatrixProduct): Axes => ({
+  batch: batch.length,
+  columns: columns.length,
+  depth: depth.length
+})
 
 /** Strides as arguments: indices are computed modulo 2^32, in which strides may be negative. */
 const modulo = (stride: number): number => stride >>> 0
@@ -137,7 +172,7 @@ const name = "matmul"
 
 const tileKernel = (product: MatrixProduct, tile: Tile, vectors: boolean): Kernel.Kernel => {
   const types = typesOf(product)
-  const axes = product.batch.length
+  const axes = axesOf(product)
   const scalars = [...Object.keys(scalarsOf(product)), "groupRows", "groupColumns", "groupsAcross", "groups"]
   const args = argumentsOf(types, scalars)
   return Kernel.define({ name, args, workgroupSize: itemsOfGroup, body: {} }, (writer) => {
@@ -152,6 +187,6 @@ const tileKernel = (product: MatrixProduct, tile: Tile, vectors: boolean): Kerne
 const blockKernel = (product: MatrixProduct): Kernel.Kernel => {
   const scalars = [...Object.keys(scalarsOf(product)), "blockRows", "blockColumns", "blockItems"]
   const types = typesOf(product)
-  const body = hostBody(types, product.batch.length)
+  const body = hostBody(types, axesOf(product))
   return Kernel.define({ name, args: argumentsOf(types, scalars), body: {} }, () => ({ preamble: "", body }))
 }

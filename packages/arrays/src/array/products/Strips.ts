@@ -21,16 +21,22 @@ export interface Elements {
   [index: number]: number
 }
 
-/** A part of a matrix. Lines are rows of the first operand and columns of the second. */
+/** Some lines of a matrix, in part: rows of the first operand, or columns of the second. */
 export interface Part {
   readonly from: Elements
-  readonly at: number
-  /** The stride from line to line. */
-  readonly line: number
-  /** The stride from element to element of a line. */
+  /** Where each line begins. */
+  readonly lines: ReadonlyArray<number>
+  /** The elements of a line, as runs with one stride: where each run begins, counted from the line's start, and its length. */
+  readonly runs: ReadonlyArray<Run>
+  /** The stride from element to element of a run. */
   readonly step: number
   /** Whether elements become 32-bit floats, which cannot hold every integer. */
   readonly rounds: boolean
+}
+
+export interface Run {
+  readonly at: number
+  readonly length: number
 }
 
 /** Memory for the copies and for sums. Floats are multiplied as 64-bit ones, integers modulo 2^32. */
@@ -41,24 +47,28 @@ export interface Scratch<A extends Float64Array | Int32Array> {
 }
 
 /**
- * Copies `depth` elements of each line, so that those of a strip are side by side; lines that fill up the last strip are
- * zero.
+ * Copies the `depth` elements of each line's runs, so that those of a strip are side by side; lines that fill up the last
+ * strip are zero.
  */
 export const copy = (
   to: Float64Array | Int32Array,
-  { at, from, line, rounds, step }: Part,
-  lines: number,
+  { from, lines, rounds, runs, step }: Part,
   depth: number,
   strip: number
 ): void => {
-  for (let index = 0; index < Math.ceil(lines / strip) * strip; index++) {
+  for (let index = 0; index < Math.ceil(lines.length / strip) * strip; index++) {
     const inside = index % strip
     let target = (index - inside) * depth + inside
-    const end = target + strip * depth
-    let source = at + index * line
-    if (index >= lines) { for (; target < end; target += strip) to[target] = 0 }
-    else if (rounds) { for (; target < end; target += strip, source += step) to[target] = Math.fround(from[source]!) }
-    else for (; target < end; target += strip, source += step) to[target] = from[source]!
+    if (index >= lines.length) {
+      for (const end = target + strip * depth; target < end; target += strip) to[target] = 0
+      continue
+    }
+    for (const { at, length } of runs) {
+      const end = target + strip * length
+      let source = lines[index]! + at
+      if (rounds) { for (; target < end; target += strip, source += step) to[target] = Math.fround(from[source]!) }
+      else for (; target < end; target += strip, source += step) to[target] = from[source]!
+    }
   }
 }
 

@@ -25,16 +25,22 @@ export interface Types {
   readonly sum: DType
 }
 
-/** Names of variables for the item's tile: its matrix, where that begins in the operands, and where the tile begins in it. */
+/** How many axes a product has: kernels are written for these numbers. */
+export interface Axes {
+  readonly batch: number
+  readonly columns: number
+  readonly depth: number
+}
+
+/** Names of variables for the item's tile: where it begins in its matrix, and where that begins in memory. */
 export interface Place {
-  readonly matrix: string
   readonly row: string
   readonly column: string
   /** The scalars. */
   readonly rows: string
   readonly columns: string
-  /** Where the matrices of the operands begin. */
-  readonly begin: { readonly a: string; readonly b: string }
+  /** Where the matrix and its factors begin. */
+  readonly begin: { readonly a: string; readonly b: string; readonly y: string }
 }
 
 /** 0, 1, ... */
@@ -44,14 +50,14 @@ export const upTo = (length: number): ReadonlyArray<number> => Array.from({ leng
 export const onTile = (
   writer: LanguageWriter,
   tile: Tile,
-  axes: number,
+  axes: Axes,
   work: (at: Indices, place: Place) => void
 ): ReadonlyArray<string> => {
   const at = new Indices(writer)
   const { column, columns, matrix, row, rows } = placeOf(at, tile)
   const hasTile = at.apply("logicalAnd", [at.compare("less", row, rows), at.compare("less", column, columns)], "bool")
   const within = at.within()
-  work(within, { row, column, rows, columns, matrix, begin: beginOf(within, axes, matrix) })
+  work(within, { row, column, rows, columns, begin: beginOf(within, axes.batch, matrix) })
   return [...at.lines, ...writer.when(hasTile, within.lines)]
 }
 
@@ -76,36 +82,46 @@ const placeOf = (at: Indices, tile: Tile) => {
 }
 
 const beginOf = (at: Indices, axes: number, matrix: string): Place["begin"] => {
-  let a = at.scalar("aOffset")
-  let b = at.scalar("bOffset")
-  let above = matrix
-  for (let axis = axes - 1; axis >= 0; axis--) {
-    const [quotient, place] = axis > 0 ? at.divide(above, at.scalar(`length${axis}`)) : [above, above]
-    a = at.add(a, at.multiply(place, at.scalar(`aBatch${axis}`)))
-    b = at.add(b, at.multiply(place, at.scalar(`bBatch${axis}`)))
-    above = quotient
-  }
-  return { a, b }
+  const places = placesOf(at, axes, "length", matrix)
+  const begin = (operand: "a" | "b" | "y", from: string): string => at.strided(from, `${operand}Batch`, places)
+  const zero = at.constant(0)
+  return { a: begin("a", at.scalar("aOffset")), b: begin("b", at.scalar("bOffset")), y: begin("y", zero) }
 }
 
-/** Where lines of the tile begin in an operand; lines beyond the last one repeat it. */
-export const lineStarts = (
+/** The place of an index along each of some axes, the last one fastest; `lengths` is how their scalars are named. */
+const placesOf = (at: Indices, axes: number, lengths: string, index: string): ReadonlyArray<string> => {
+  const places: Array<string> = []
+  let above = index
+  for (let axis = axes - 1; axis > 0; axis--) {
+    const [quotient, place] = at.divide(above, at.scalar(`${lengths}${axis}`))
+    places.unshift(place)
+    above = quotient
+  }
+  return axes === 0 ? places : [above, ...places]
+}
+
+/** Lines of the tile, `count` from the first on; those beyond the last one of the matrix repeat it. */
+const linesFrom = (at: Indices, count: number, first: string, length: string): ReadonlyArray<string> => {
+  const last = at.subtract(length, at.constant(1))
+  return upTo(count).map((line) => line === 0 ? first : at.minimum(at.plus(first, line), last))
+}
+
+/** Where rows of the tile begin in the first operand. */
+export const rowStarts = (at: Indices, count: number, { begin, row, rows }: Place): ReadonlyArray<string> => {
+  const step = at.scalar("aRow")
+  return linesFrom(at, count, row, rows).map((place) => at.add(begin.a, at.multiply(place, step)))
+}
+
+/** Where columns of the tile begin in the second operand. */
+const columnStarts = (
   at: Indices,
   count: number,
-  { begin, first, length, stride }: {
-    readonly begin: string
-    readonly first: string
-    readonly length: string
-    readonly stride: string
-  }
-): ReadonlyArray<string> => {
-  const step = at.scalar(stride)
-  const last = at.subtract(length, at.constant(1))
-  return upTo(count).map((line) => {
-    const place = line === 0 ? first : at.minimum(at.plus(first, line), last)
-    return at.add(begin, at.multiply(place, step))
-  })
-}
+  { begin, column, columns }: Place,
+  axes: number
+): ReadonlyArray<string> =>
+  linesFrom(at, count, column, columns).map((place) =>
+    at.strided(begin.b, "bColumn", placesOf(at, axes, "across", place))
+  )
 
 /** Statements for one line of a tile, under the condition that the result has it; the first line always exists. */
 export const onLine = (
@@ -121,47 +137,64 @@ export const onLine = (
   at.lines.push(...at.writer.when(at.compare("less", at.plus(first, line), length), within.lines))
 }
 
-/** The loop over the depth, whose statements are `round`: `moved` counts along a row of the first operand, `bMoved` down the second. */
-export const alongDepth = (at: Indices, round: Indices, moved: string, bMoved: string): void => {
+/** Names of two positions: how far an element of each operand is from where its line begins. */
+export interface Moved {
+  readonly a: string
+  readonly b: string
+}
+
+/** The loops over the axes of the depth, the last one inside, with the statements `round` for the positions `moved`, which begin at `from`. */
+export const alongDepth = (at: Indices, axes: number, round: Indices, moved: Moved, from: Moved): void => {
   const { writer } = at
-  const next = writer.apply("add", [bMoved, round.scalar("bRow")], "u32", "u32")
-  const moves = { position: moved, begin: at.constant(0), step: at.scalar("aColumn"), times: at.scalar("depth") }
-  at.lines.push(...writer.walk(moves, [...round.lines, writer.assign(bMoved, next)]))
+  let lines: ReadonlyArray<string> = round.lines
+  let inner = moved
+  for (let axis = axes - 1; axis >= 0; axis--) {
+    const outer = axis === 0 ? from : { a: at.fresh(), b: at.fresh() }
+    const next = writer.apply("add", [inner.b, at.scalar(`bDepth${axis}`)], "u32", "u32")
+    const moves = {
+      position: inner.a,
+      begin: outer.a,
+      step: at.scalar(`aDepth${axis}`),
+      times: at.scalar(`depth${axis}`)
+    }
+    lines = [
+      writer.variable(inner.b, "u32", outer.b),
+      ...writer.walk(moves, [...lines, writer.assign(inner.b, next)])
+    ]
+    inner = outer
+  }
+  at.lines.push(...lines)
 }
 
 /** Where a row of the tile begins in the result. */
-export const resultRow = (
-  at: Indices,
-  { columns, matrix, row, rows }: Place,
-  line: number,
-  column: string
-): string => at.add(at.multiply(at.plus(at.add(at.multiply(matrix, rows), row), line), columns), column)
+export const resultRow = (at: Indices, { begin, row }: Place, line: number, column: string): string =>
+  at.add(at.add(begin.y, at.multiply(at.plus(row, line), at.scalar("yRow"))), column)
 
 /** Statements in a language with scalar variables. */
 export const scalarBody = (
   writer: LanguageWriter,
   tile: Tile,
   types: Types,
-  axes: number
+  axes: Axes
 ): ReadonlyArray<string> =>
   onTile(writer, tile, axes, (at, place) => {
-    const { begin, column, columns, row, rows } = place
-    const a = lineStarts(at, tile.rows, { begin: begin.a, first: row, length: rows, stride: "aRow" })
-    const b = lineStarts(at, tile.columns, { begin: begin.b, first: column, length: columns, stride: "bColumn" })
+    const { column, columns, row, rows } = place
+    const a = rowStarts(at, tile.rows, place)
+    const b = columnStarts(at, tile.columns, place, axes.columns)
     const variable = (type: DType): string => {
       const name = at.fresh()
       at.lines.push(writer.variable(name, type, writer.constant(held(type, 0), type)))
       return name
     }
     const sums = a.map(() => b.map(() => variable(types.sum)))
-    const [moved, bMoved] = [at.fresh(), variable("u32")]
+    const moved = { a: at.fresh(), b: at.fresh() }
     const round = at.within()
     const operand = (vector: "a" | "b", index: string): string => {
       const loaded = round.named(types[vector], writer.load(vector, index, types[vector]))
       return round.apply("astype", [loaded], types[vector], types.sum)
     }
-    const down = a.map((start) => operand("a", round.add(start, moved)))
-    const across = b.map((start) => operand("b", round.add(start, bMoved)))
+    const down = a.map((start) => operand("a", round.add(start, moved.a)))
+    const across = b.map((start) => operand("b", round.add(start, moved.b)))
     for (const [r, x] of down.entries()) {
       for (const [c, z] of across.entries()) {
         const sum = sums[r]![c]!
@@ -169,7 +202,8 @@ export const scalarBody = (
         round.lines.push(writer.assign(sum, writer.apply("add", [sum, product], types.sum, types.sum)))
       }
     }
-    alongDepth(at, round, moved, bMoved)
+    const zero = at.constant(0)
+    alongDepth(at, axes.depth, round, moved, { a: zero, b: zero })
     for (const [r, line] of sums.entries()) {
       onLine(at, row, r, rows, (at) => {
         const start = resultRow(at, place, r, column)

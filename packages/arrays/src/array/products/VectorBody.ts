@@ -6,7 +6,7 @@
  */
 import type { Eights, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type { Indices } from "./Indices.ts"
-import { alongDepth, lineStarts, onLine, onTile, resultRow, type Types, upTo } from "./TileBody.ts"
+import { alongDepth, type Axes, onLine, onTile, resultRow, rowStarts, type Types, upTo } from "./TileBody.ts"
 
 /** Columns of a tile; the result must have as many. */
 export const columns = 16
@@ -20,15 +20,14 @@ export const vectorBody = (
   eights: Eights,
   rows: number,
   types: Types,
-  axes: number
+  axes: Axes
 ): ReadonlyArray<string> =>
   onTile(writer, { rows, columns }, axes, (at, place) => {
     const { begin, row } = place
-    const a = lineStarts(at, rows, { begin: begin.a, first: row, length: place.rows, stride: "aRow" })
+    const a = rowStarts(at, rows, place)
     const first = at.minimum(place.column, at.subtract(place.columns, at.constant(columns)))
     const start = at.add(begin.b, first)
-    const [moved, bRow] = [at.fresh(), at.fresh()]
-    at.lines.push(writer.variable(bRow, "u32", start))
+    const moved = { a: at.fresh(), b: at.fresh() }
     const zero = (): string => {
       const name = at.fresh()
       at.lines.push(eights.zero(name, types.sum))
@@ -41,17 +40,17 @@ export const vectorBody = (
       round.lines.push(eights.load(name, "b", index, types.b, types.sum))
       return name
     }
-    const [low, high] = [load(bRow), load(round.plus(bRow, 8))]
+    const [low, high] = [load(moved.b), load(round.plus(moved.b, 8))]
     for (const [r, sum] of sums.entries()) {
       const x = round.fresh()
-      const index = round.add(a[r]!, moved)
+      const index = round.add(a[r]!, moved.a)
       round.lines.push(
         eights.one(x, "a", index, types.a, types.sum),
         eights.addProduct(sum.low, x, low),
         eights.addProduct(sum.high, x, high)
       )
     }
-    alongDepth(at, round, moved, bRow)
+    alongDepth(at, axes.depth, round, moved, { a: at.constant(0), b: start })
     const eachRow = (store: (at: Indices, sum: { low: string; high: string }, start: string) => void): Indices => {
       const within = at.within()
       for (const [r, sum] of sums.entries()) {

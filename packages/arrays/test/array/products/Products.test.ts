@@ -223,17 +223,17 @@ describe("the matrices of a product", () => {
 
   it.effect("are one where a batch is multiplied by one matrix", () =>
     Effect.gen(function*() {
-      deepStrictEqual(yield* known([8, 2, 3], [3, 4]), { rows: 16, depth: 3, columns: 4, batch: [] })
-      deepStrictEqual(yield* known([5, 8, 2, 3], [5, 1, 3, 4]), { rows: 16, depth: 3, columns: 4, batch: [5] })
-      deepStrictEqual(yield* known([8, 1, 3], [3, 4]), { rows: 8, depth: 3, columns: 4, batch: [] })
-      deepStrictEqual(yield* known([8, 2, 3], [1, 3, 1]), { rows: 16, depth: 3, columns: 1, batch: [] })
+      deepStrictEqual(yield* known([8, 2, 3], [3, 4]), { rows: 16, depth: [3], columns: [4], batch: [] })
+      deepStrictEqual(yield* known([5, 8, 2, 3], [5, 1, 3, 4]), { rows: 16, depth: [3], columns: [4], batch: [5] })
+      deepStrictEqual(yield* known([8, 1, 3], [3, 4]), { rows: 8, depth: [3], columns: [4], batch: [] })
+      deepStrictEqual(yield* known([8, 2, 3], [1, 3, 1]), { rows: 16, depth: [3], columns: [1], batch: [] })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("are a batch where they do not follow each other evenly", () =>
     Effect.gen(function*() {
-      deepStrictEqual(yield* known([2, 8, 3], [3, 4], [1, 0, 2]), { rows: 2, depth: 3, columns: 4, batch: [8] })
-      deepStrictEqual(yield* known([2, 3], [8, 3, 4]), { rows: 2, depth: 3, columns: 4, batch: [8] })
-      deepStrictEqual(yield* known([5, 8, 2, 3], [5, 8, 3, 4]), { rows: 2, depth: 3, columns: 4, batch: [40] })
+      deepStrictEqual(yield* known([2, 8, 3], [3, 4], [1, 0, 2]), { rows: 2, depth: [3], columns: [4], batch: [8] })
+      deepStrictEqual(yield* known([2, 3], [8, 3, 4]), { rows: 2, depth: [3], columns: [4], batch: [8] })
+      deepStrictEqual(yield* known([5, 8, 2, 3], [5, 8, 3, 4]), { rows: 2, depth: [3], columns: [4], batch: [40] })
     }).pipe(Effect.scoped, Effect.provide(layer())))
 })
 

@@ -1,0 +1,57 @@
+/** Arrays of other libraries on the same device, in turn, each in fresh processes. */
+import { Effect } from "effect"
+import * as Contender from "../Contender.ts"
+import * as PeerProducts from "../contenders/peerProducts.ts"
+import * as Measure from "../Measure.ts"
+import * as PyOpenCl from "../PyOpenCl.ts"
+import * as Report from "../Report.ts"
+import * as Section from "../Section.ts"
+
+const processes = 3
+const sizes = [256, 512, 1024]
+const rounds = 5
+const libraries = ["webgpu", "jax-js", "TensorFlow.js", "opencl"] as const
+
+const runsOf = (size: number) =>
+  Effect.all(libraries.map((library) => Contender.run(PeerProducts.contender, { library, size, rounds })))
+
+/** Of each process its median. */
+const wallOf = (runs: ReadonlyArray<Effect.Success<ReturnType<typeof runsOf>>>, library: typeof libraries[number]) =>
+  Measure.medians("ms", runs.map((run) => run[libraries.indexOf(library)]!.wall))
+
+const ratio = (ours: Measure.Measure, theirs: Measure.Measure): Measure.Measure =>
+  Measure.make("x", ours.samples.map((sample, process) => sample / theirs.samples[process]!))
+
+const ofSize = Effect.fnUntraced(function*(size: number) {
+  const runs = yield* Effect.replicateEffect(runsOf(size), processes)
+  const python = yield* Section.optional(Effect.replicateEffect(PyOpenCl.product({ size, rounds }), processes))
+  const ours = wallOf(runs, "webgpu")
+  const [jax, tensorflow, opencl] = [wallOf(runs, "jax-js"), wallOf(runs, "TensorFlow.js"), wallOf(runs, "opencl")]
+  const plain = python.figures === undefined ? undefined : Measure.medians("ms", python.figures)
+  const overJax = ratio(ours, jax)
+  const overPlain = plain === undefined ? undefined : ratio(opencl, plain)
+  const sums = new Set(runs.flat().map(({ checksum }) => checksum))
+  return Section.findings({
+    tables: [{
+      title: `product of ${size} x ${size} matrices of f32`,
+      columns: ["a product", "ours / theirs"],
+      rows: [
+        { name: "ours on WebGPU", cells: [ours, null] },
+        { name: "jax-js", cells: [jax, overJax] },
+        { name: "TensorFlow.js", cells: [tensorflow, ratio(ours, tensorflow)] },
+        { name: "ours on OpenCL", cells: [opencl, null] },
+        ...(plain === undefined ? [] : [{ name: "a tiled kernel in PyOpenCL", cells: [plain, overPlain ?? null] }])
+      ]
+    }],
+    checks: [
+      { name: `product of ${size} x ${size}, ours / jax-js`, figure: overJax, atMost: 0.6 },
+      ...(overPlain === undefined
+        ? []
+        : [{ name: `product of ${size} x ${size}, ours / PyOpenCL's tiles`, figure: overPlain, atMost: 0.6 }])
+    ],
+    remarks: python.remarks,
+    failures: sums.size === 1 ? [] : [`products of ${size} x ${size} have the checksums ${[...sums].join(", ")}`]
+  })
+})
+
+export const products = Effect.map(Effect.forEach(sizes, ofSize), Report.merge)
