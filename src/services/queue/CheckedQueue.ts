@@ -30,15 +30,33 @@ import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import type { CommandQueue, OnQueue, ReadOptions } from "./CommandQueue.ts"
 import type { Dispatches } from "./Dispatches.ts"
 import type * as FurtherQueue from "./FurtherQueue.ts"
-import type * as LazyCommands from "./LazyCommands.ts"
+import type * as ReadView from "./ReadView.ts"
+import type * as Rectangles from "./RectangleCommands.ts"
 
 type Service = CommandQueue["Service"]
 
 /** The commands that a queue loads at their first use, or that a device has not. */
-export interface LazyParts extends Pick<typeof LazyCommands, "openQueue" | "readView"> {
+export interface LazyParts extends Pick<typeof FurtherQueue, "openQueue">, Pick<typeof ReadView, "readView"> {
+  readonly traceOn: (parts: Drivers) => Service["trace"]
   readonly RectangleCommands: new(
-    ...args: ConstructorParameters<typeof LazyCommands.RectangleCommands>
+    ...args: ConstructorParameters<typeof Rectangles.RectangleCommands>
   ) => Pick<Service, "copyRect" | "writeRect" | "readRect" | "readRectInto">
+}
+
+/** What a queue is made of. */
+export interface Drivers {
+  readonly driver: QueueDriver["Service"]
+  readonly device: DeviceContext["Service"]
+  /** The commands that are loaded at their first use. */
+  readonly commands: LazyModule<LazyParts>
+  readonly dispatches: LazyModule<Dispatches>
+}
+
+interface Options extends Drivers {
+  /** Opens a further queue, where the device can have one. */
+  readonly further: FurtherQueue.Open | undefined
+  /** The services that provide this queue to an effect. */
+  readonly services: () => Context.Context<OnQueue>
 }
 
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
@@ -52,22 +70,13 @@ export class CheckedQueue implements Service {
   readonly #alignment: BufferRange.Alignment
   readonly #further: FurtherQueue.Open | undefined
   readonly #services: () => Context.Context<OnQueue>
+  readonly trace: Service["trace"]
   readonly copyRect: Service["copyRect"]
   readonly writeRect: Service["writeRect"]
   readonly readRect: Service["readRect"]
   readonly readRectInto: Service["readRectInto"]
 
-  constructor(options: {
-    readonly driver: QueueDriver["Service"]
-    readonly device: DeviceContext["Service"]
-    /** The commands that are loaded at their first use. */
-    readonly commands: LazyModule<LazyParts>
-    readonly dispatches: LazyModule<Dispatches>
-    /** Opens a further queue, where the device can have one. */
-    readonly further: FurtherQueue.Open | undefined
-    /** The services that provide this queue to an effect. */
-    readonly services: () => Context.Context<OnQueue>
-  }) {
+  constructor(options: Options) {
     this.info = options.device.info
     this.#driver = options.driver
     this.#device = options.device
@@ -77,6 +86,7 @@ export class CheckedQueue implements Service {
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
     this.#further = options.further
     this.#services = options.services
+    this.trace = (inputs, f) => options.commands.use(({ traceOn }) => traceOn(options)(inputs, f))
     const { copyRect, readRect, readRectInto, writeRect } = options.commands.map(({ RectangleCommands }) =>
       new RectangleCommands(options.driver, options.device)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])

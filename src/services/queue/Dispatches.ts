@@ -12,7 +12,7 @@ import type * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import { BytesInFlight } from "../device/BytesInFlight.ts"
 import type { DeviceContext } from "../device/DeviceContext.ts"
 import type { CompiledKernel, KernelCache } from "../device/KernelCache.ts"
-import type { QueueDriver } from "../device/QueueDriver.ts"
+import type { Dispatch, QueueDriver } from "../device/QueueDriver.ts"
 import type { Dispatcher, KernelTimes } from "../device/queues/KernelTimes.ts"
 import { distrustUnverified } from "../device/UnverifiedMemory.ts"
 import * as BoundArguments from "./BoundArguments.ts"
@@ -37,6 +37,20 @@ export class Dispatches {
     this.#device = device
     this.#cache = cache
     this.#pending = BytesInFlight.of(driver)
+  }
+
+  /** The dispatches of another driver, with the same kernels. */
+  on(driver: QueueDriver["Service"], device: DeviceContext["Service"]): Dispatches {
+    return new Dispatches(driver, device, this.#cache, undefined)
+  }
+
+  compiled(kernel: Kernel): Effect.Effect<CompiledKernel, GpuError> {
+    return this.#cache.get(kernel)
+  }
+
+  /** Records a dispatch that was checked before. */
+  dispatchUnsafe(dispatch: Dispatch): Exit.Exit<void, GpuError> {
+    return this.#dispatcher.dispatchUnsafe(dispatch)
   }
 
   dispatch(kernel: Kernel, args: Arguments, items: Workgroup.Range): Effect.Effect<void, GpuError> {

@@ -10,6 +10,7 @@ import * as Pipeable from "effect/Pipeable"
 import type * as Scope from "effect/Scope"
 import { printed } from "../kernels/Printed.ts"
 import { type ArrayOperation, weightOf } from "./elementwise/ArrayOperation.ts"
+import type { Region } from "./fusion/Recording.ts"
 import * as Layout from "./layout/Layout.ts"
 import type { Scalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -100,6 +101,13 @@ printed(DeviceArray.prototype, ({ dtype, lease, pending, shape }) => {
   return `DeviceArray(${dtype} ${Shape.format(shape)}${state})`
 })
 
+/** @internal */
+export interface Recorded {
+  readonly region: Region
+  /** After how many writes in place: memory that is written later no longer has its operands. */
+  readonly at: number
+}
+
 /** An elementwise operation that is recorded and not yet computed. @internal */
 export class Pending {
   readonly operation: ArrayOperation
@@ -115,8 +123,8 @@ export class Pending {
   readonly scope: Scope.Scope | undefined
   /** The depth of the tree of recorded operations, by their weights. */
   readonly depth: number
-  /** After how many writes in place it was recorded: memory that is written later no longer has its operands. */
-  readonly recordedAt: number
+  /** Where and when it was recorded; `undefined` for an operation that is computed at once. */
+  readonly recorded: Recorded | undefined
 
   constructor(
     operation: ArrayOperation,
@@ -124,9 +132,9 @@ export class Pending {
     operandTypes: ReadonlyArray<DType>,
     dtype: DType,
     scope?: Scope.Scope,
-    recordedAt = Infinity
+    recorded?: Recorded
   ) {
-    this.recordedAt = recordedAt
+    this.recorded = recorded
     this.operation = operation
     this.operands = operands
     this.operandTypes = operandTypes

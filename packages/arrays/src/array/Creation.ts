@@ -17,7 +17,8 @@ import * as WholeSequence from "./creation/WholeSequence.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { supported } from "./elementwise/Supported.ts"
 import * as FreshArray from "./FreshArray.ts"
-import { apply, type ArrayOperand, type ArrayServices, type Computed, Recording } from "./fusion/Evaluation.ts"
+import { apply, type ArrayOperand, type ArrayServices, type Computed } from "./fusion/Evaluation.ts"
+import { Recording } from "./fusion/Recording.ts"
 import { real } from "./layout/Promotion.ts"
 import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
@@ -95,7 +96,7 @@ const filled = <D extends DType.DType>(
     typeProblem(operation, queue.info, dtype, "the elements") ??
       elementProblem(operation, dtype, value) ??
       Effect.withFiber<DeviceArray<D>, GpuError, ArrayServices>((fiber) =>
-        fiber.getRef(Recording)
+        fiber.getRef(Recording) !== undefined
           ? apply(constant, [value], [dtype], dtype, copied)
           : FreshArray.make(
             operation,

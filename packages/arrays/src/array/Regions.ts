@@ -12,7 +12,8 @@ import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
 import { DeviceArray } from "./ArrayValue.ts"
-import { evaluateAll, Recording } from "./fusion/Evaluation.ts"
+import { evaluateAll } from "./fusion/Evaluation.ts"
+import { Recording, recording } from "./fusion/Recording.ts"
 
 /** An effect that runs in a scope of its own, whose result lives longer. */
 type Scoped<A, E, R> = Effect.Effect<
@@ -173,10 +174,10 @@ export const lazy: {
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
     Effect.withFiber((fiber): Scoped<A, E, R> =>
-      fiber.getRef(Recording)
+      fiber.getRef(Recording) !== undefined
         // The scope is the current one: providing it only changes the type.
         ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
-        : scoped(Effect.provideService(effect, Recording, true), options)
+        : scoped(recording(effect), options)
     )
 )
 

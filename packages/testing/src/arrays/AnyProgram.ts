@@ -48,7 +48,7 @@ const anyRegions = (random: Random, steps: number): ReadonlyArray<Region> => {
   const regions: Array<Region> = []
   for (let from = 0; from < steps;) {
     const to = Math.min(steps, from + random.integer(1, 8))
-    regions.push({ mode: random.pick(["lazy", "lazy", "scoped", "eager"]), from, to })
+    regions.push({ mode: random.pick(["lazy", "compiled", "scoped", "eager"]), from, to })
     from = to
   }
   return regions

@@ -89,16 +89,35 @@ const runRegion = (
   leaves: "needed" | "all"
 ): Arrays => {
   const { from, mode, to } = region
-  const steps = Effect.gen(function*() {
-    const arrays = new Map(before)
+  const stepsOn = Effect.fnUntraced(function*(given: ReadonlyMap<number, DeviceArray>) {
+    const arrays = new Map(given)
     yield* runSteps(program, arrays, from, to)
     const numbers = mode === "eager" || leaves === "all"
       ? Array.from({ length: to - from }, (_, step) => program.inputs.length + from + step)
       : neededAfter(program, from, to)
     return { numbers, made: numbers.map((number) => arrays.get(number)!) }
   })
-  const run = mode === "eager" ? steps : mode === "lazy" ? DeviceArrays.lazy(steps) : DeviceArrays.scoped(steps)
-  return Effect.map(run, ({ made, numbers }) => new Map(numbers.map((number, at) => [number, made[at]!])))
+  const steps = stepsOn(before)
+  const run = {
+    eager: () => steps,
+    lazy: () => DeviceArrays.lazy(steps),
+    scoped: () => DeviceArrays.scoped(steps),
+    compiled: () => twice(stepsOn, before)
+  }
+  return Effect.map(run[mode](), ({ made, numbers }) => new Map(numbers.map((number, at) => [number, made[at]!])))
+}
+
+/** The first run traces the steps; the result is that of a run which only replays them. */
+const twice = <A>(
+  steps: (arrays: ReadonlyMap<number, DeviceArray>) => Effect.Effect<A, GpuError, DeviceArrays.ArrayServices>,
+  arrays: ReadonlyMap<number, DeviceArray>
+) => {
+  const numbers = [...arrays.keys()]
+  const compiled = DeviceArrays.compile((operands: ReadonlyArray<DeviceArray>) =>
+    steps(new Map(operands.map((operand, at) => [numbers[at]!, operand])))
+  )
+  const run = compiled([...arrays.values()])
+  return Effect.andThen(Effect.scoped(run), run)
 }
 
 /** Checks that only arrays have leases of the pool. */

@@ -25,7 +25,7 @@ export interface Step {
 
 /** The mode in which some steps run. */
 export interface Region {
-  readonly mode: "eager" | "scoped" | "lazy"
+  readonly mode: "eager" | "scoped" | "lazy" | "compiled"
   /** The steps from one, up to the other, exclusive. */
   readonly from: number
   readonly to: number

@@ -102,7 +102,7 @@ const expectSame = (eager: Elements, mixed: Elements): void => {
 
 export const tests: ReadonlyArray<ConformanceTest> = [
   test(
-    "random programs give what nested loops do, eagerly, scoped, lazily and as nested expressions",
+    "random programs give what nested loops do, eagerly, scoped, lazily, compiled and as nested expressions",
     { heavy: true },
     programs
   )

@@ -17,6 +17,7 @@ import * as FreshArray from "../FreshArray.ts"
 import { type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Plan from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
+import { Recording } from "../fusion/Recording.ts"
 import { Structures } from "../fusion/Structures.ts"
 import * as Writes from "../fusion/Writes.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -71,6 +72,7 @@ export const scan = <D extends DType>(
     const { inner, plan } = axis === undefined
       ? { plan: Plan.make([array], array.shape), inner: undefined }
       : Plan.along(array, [axis])
+    const region = fiber.getRef(Recording)
     // Besides the operands of the array, a kernel takes two vectors.
     if (array.pending !== undefined && !Plan.fits(plan, 2, info.limits.maxVectorArguments)) {
       return Effect.andThen(
@@ -79,13 +81,13 @@ export const scan = <D extends DType>(
       )
     }
     const shape = axis === undefined ? [array.size] : array.shape
-    return Writes.problem(plan) ?? FreshArray.make(
+    return Writes.problem(plan, region) ?? FreshArray.make(
       operation,
       dtype,
       shape,
       (lease) =>
         // Its operands may have been written while it waited for the memory.
-        Writes.problem(plan) ?? Scan.into(
+        Writes.problem(plan, region) ?? Scan.into(
           lease,
           scanOf(rule, plan, dtype, inner),
           PlanExpressions.argumentsOf(plan, "combined"),

@@ -24,6 +24,7 @@ import * as Cuts from "./Cuts.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import * as PlanKernels from "./PlanKernels.ts"
+import { Recording, type Region } from "./Recording.ts"
 import * as Writes from "./Writes.ts"
 
 /**
@@ -87,21 +88,18 @@ export type Computed<D extends DType = DType> = Effect.Effect<DeviceArray<D>, Gp
  */
 export type ArrayOperand<D extends DType = DType> = DeviceArray<D> | Computed<D>
 
-/** Whether elementwise operations only record. @internal */
-export const Recording: Context.Reference<boolean> = Context.Reference("effect-gpu-pool/DeviceArray/Recording", {
-  defaultValue: () => false
-})
-
 /** The deepest chain of operations in a kernel: compilers take seconds for more. */
 const maxDepth = 64
 
 interface Services extends Reduction.Services {
   readonly scope: Scope.Scope
+  readonly region: Region | undefined
 }
 
 const servicesOf = (context: Context.Context<never>): Services => ({
   ...Reduction.servicesOf(context),
-  scope: Context.getUnsafe(context as Context.Context<Scope.Scope>, Scope.Scope)
+  scope: Context.getUnsafe(context as Context.Context<Scope.Scope>, Scope.Scope),
+  region: Context.get(context, Recording)
 })
 
 /**
@@ -120,17 +118,24 @@ export const apply = <D extends DType>(
     const problem = problemOf(`DeviceArray.${operation.name}`, fiber.context, dtype, operandTypes)
     if (problem !== undefined) return problem
     const scope = Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope)
-    const records = fiber.getRef(Recording)
+    const region = fiber.getRef(Recording)
     const record = () =>
       dense(
         dtype,
         shape,
-        new Pending(operation, operands, operandTypes, dtype, scope, records ? Writes.now() : Infinity)
+        new Pending(
+          operation,
+          operands,
+          operandTypes,
+          dtype,
+          scope,
+          region === undefined ? undefined : { region, at: Writes.now() }
+        )
       )
     const array = record()
-    if (records && array.pending!.depth <= maxDepth) return Exit.succeed(array)
+    if (region !== undefined && array.pending!.depth <= maxDepth) return Exit.succeed(array)
     const services = servicesOf(fiber.context)
-    if (!records) return Effect.as(settle([array], services), array)
+    if (region === undefined) return Effect.as(settle([array], services), array)
     // The chain continues from its operands' memory, so later records are short again.
     return Effect.map(settleAll(operands.filter(Cuts.isRecorded), services), record)
   })
@@ -266,7 +271,7 @@ const fill = (
   plan: Plan.Plan,
   arrays: ReadonlyArray<DeviceArray>,
   leases: ReadonlyArray<PooledBuffer>,
-  { queue }: Services
+  { queue, region }: Services
 ): Effect.Effect<void, GpuError> => {
   const { size } = arrays[0]!
   if (size === 0) return settled(arrays, leases) ?? Exit.void
@@ -274,7 +279,7 @@ const fill = (
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
-    Writes.problem(plan) ?? queue.dispatch(kernelOf(plan, evaluation), args, size),
+    Writes.problem(plan, region) ?? queue.dispatch(kernelOf(plan, evaluation), args, size),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
 }

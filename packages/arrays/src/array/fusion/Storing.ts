@@ -21,6 +21,7 @@ import { type ArrayServices, evaluateAll, evaluateCopy } from "./Evaluation.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import * as PlanKernels from "./PlanKernels.ts"
+import { Recording } from "./Recording.ts"
 import * as Writes from "./Writes.ts"
 
 const storeOperation: ArrayOperation = { name: "store", build: ([value]) => value! }
@@ -65,7 +66,7 @@ const into = (
       }
       if (overwritesOperands(plan)) return copied(target, source, overwrites)
     }
-    const problem = Writes.problem(plan)
+    const problem = Writes.problem(plan, fiber.getRef(Recording))
     if (problem !== undefined) return problem
     if (overwrites) Writes.note(target.lease!)
     return queue.dispatch(kernelOf(plan, plain), PlanExpressions.argumentsOf(plan, "stored"), target.size)

@@ -6,6 +6,7 @@
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Plan } from "./Plan.ts"
+import type { Region } from "./Recording.ts"
 
 /** The number of writes so far. */
 let writes = 0
@@ -21,17 +22,27 @@ export const note = (lease: PooledBuffer): void => {
   written.set(lease, writes)
 }
 
-/** Why a plan may not be computed any more, or `undefined`: memory that an operation reads was written after it was recorded. */
-export const problem = ({ leaves, steps, vectors }: Plan): GpuError | undefined => {
-  if (writes === 0) return undefined
+/**
+ * Why a plan may not be computed in a region, or `undefined`: memory that an operation reads was written after it was recorded, or it was
+ * recorded on arrays that mean nothing here.
+ */
+export const problem = (
+  { leaves, steps, vectors }: Plan,
+  region: Region | undefined
+): GpuError | undefined => {
   for (const step of steps) {
     if (step._tag !== "Apply") continue
-    const { operation, recordedAt } = step.pending
+    const { operation, recorded } = step.pending
+    if (recorded === undefined) continue
+    if (recorded.region !== region && (recorded.region.isTraced || region?.isTraced === true)) {
+      return elsewhere(operation.name)
+    }
+    if (writes === 0) continue
     for (const operand of step.operands) {
       const read = steps[operand]!
       if (read._tag !== "Leaf") continue
       const last = written.get(vectors[leaves[read.leaf]!.vector]!.lease)
-      if (last !== undefined && last > recordedAt) return stale(operation.name)
+      if (last !== undefined && last > recorded.at) return stale(operation.name)
     }
   }
   return undefined
@@ -42,4 +53,11 @@ const stale = (name: string): GpuError =>
     `DeviceArray.${name}`,
     "it was recorded before one of its operands was written in place, and is computed only now",
     "Call DeviceArray.evaluate on the recorded array before the write, or record it after the write."
+  )
+
+const elsewhere = (name: string): GpuError =>
+  invalidRequest(
+    `DeviceArray.${name}`,
+    "it was recorded outside of the compiled function that computes it, or inside of one and is computed outside",
+    "Pass the array to the function as an argument, or return it."
   )

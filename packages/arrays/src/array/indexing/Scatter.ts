@@ -19,6 +19,7 @@ import * as Indexing from "../fusion/Indexing.ts"
 import * as Plan from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
 import * as PlanKernels from "../fusion/PlanKernels.ts"
+import { Recording } from "../fusion/Recording.ts"
 import { storing } from "../fusion/Storing.ts"
 import * as Writes from "../fusion/Writes.ts"
 import * as Layout from "../layout/Layout.ts"
@@ -67,7 +68,7 @@ export const scatter = (given: Scattering): Effect.Effect<void, GpuError, ArrayS
         return Effect.scoped(Effect.flatMap(evaluateCopy(source), (copy) => scatter({ ...given, source: copy })))
       }
     }
-    const problem = Writes.problem(plan)
+    const problem = Writes.problem(plan, fiber.getRef(Recording))
     if (problem !== undefined) return problem
     Writes.note(target.lease!)
     const args = PlanExpressions.argumentsOf(plan, "stored")

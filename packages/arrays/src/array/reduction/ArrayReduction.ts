@@ -19,6 +19,7 @@ import { type ArrayServices, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Indexing from "../fusion/Indexing.ts"
 import * as Plan from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
+import { Recording } from "../fusion/Recording.ts"
 import { Structures } from "../fusion/Structures.ts"
 import * as Writes from "../fusion/Writes.ts"
 import * as Shape from "../layout/Shape.ts"
@@ -99,7 +100,7 @@ export const reduce = (
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {
       return Effect.andThen(evaluateAll([array]), Effect.suspend(() => reduce(rule, array, axes, dtype)))
     }
-    return Writes.problem(plan) ?? Effect.flatMap(
+    return Writes.problem(plan, fiber.getRef(Recording)) ?? Effect.flatMap(
       run(
         reductionOf(rule, plan, dtype, inner),
         PlanExpressions.argumentsOf(plan, "combined"),

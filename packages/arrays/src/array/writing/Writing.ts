@@ -13,7 +13,8 @@ import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import { type ArrayOperand, type ArrayServices, type Computed, evaluateAll, Recording } from "../fusion/Evaluation.ts"
+import { type ArrayOperand, type ArrayServices, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
+import { recording } from "../fusion/Recording.ts"
 import { overwrite } from "../fusion/Storing.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import type { Range } from "../layout/Slice.ts"
@@ -171,7 +172,7 @@ export const update: {
       evaluateAll([self]),
       Effect.scoped(
         Effect.flatMap(
-          Effect.provideService(Effect.suspend(() => change(self)), Recording, true),
+          recording(Effect.suspend(() => change(self))),
           (changed) => write("DeviceArray.update", self, changed)
         )
       )

@@ -1,0 +1,194 @@
+/**
+ * Leases without memory, on which an effect is traced. They end as other leases do, and each stands for one slot of the commands.
+ *
+ * @internal
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import * as BufferRequest from "../../../domain/BufferRequest.ts"
+import { type BufferUsage, defaultUsage } from "../../../domain/BufferUsage.ts"
+import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
+import { type GpuError, invalidRequest, type Released, released, unsupported } from "../../../domain/GpuError.ts"
+import type { Family } from "../../../domain/pool/machine/Request.ts"
+import { Block } from "../../../domain/pool/PoolBlock.ts"
+import type { BufferPool, Leases, PoolAllocateOptions, PooledBuffer as Lease, Sizes } from "../../buffers/BufferPool.ts"
+import { PooledBuffer } from "../../buffers/PooledBuffer.ts"
+import { validated } from "../../calls/Validated.ts"
+import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
+import type { Lease as AnyLease, LeaseOwner } from "../../lease/Lease.ts"
+import { type LeaseList, LeaseTable } from "../../lease/LeaseTable.ts"
+
+/** Memory that commands use: an input, a lease of the program, or memory of the run itself. */
+export class Slot {
+  readonly number: number
+  readonly size: number
+  readonly usage: BufferUsage
+  readonly label: string | undefined
+  /** The input that it stands for, by its number; a lease of the program; `undefined` for memory of the run. */
+  readonly origin: number | Lease | undefined
+  /** The first and the last command that use it. */
+  first = Infinity
+  last = -1
+  isWritten = false
+  /** Whether the effect releases it. */
+  isReleased = false
+
+  constructor(
+    number: number,
+    { label, size, usage }: Pick<Lease, "label" | "size" | "usage">,
+    origin: Slot["origin"]
+  ) {
+    this.number = number
+    this.size = size
+    this.usage = usage
+    this.label = label
+    this.origin = origin
+  }
+}
+
+/** What a placeholder leases. */
+export class SlotBuffer extends DeviceBuffer {
+  readonly slot: Slot
+
+  constructor(owner: DeviceInfo, slot: Slot) {
+    super(owner, slot.size, slot.usage, slot.label)
+    this.slot = slot
+  }
+}
+
+export class Placeholders implements LeaseOwner {
+  /** Its own, so that no command but the traced ones takes a placeholder. */
+  readonly deviceInfo: DeviceInfo
+  readonly inputs = { scopeClosed: () => {}, serve: () => {} }
+  readonly slots: Array<Slot> = []
+  readonly #device: DeviceInfo
+  readonly #table = new LeaseTable(this)
+  readonly #captured = new Map<Lease, Lease>()
+  readonly #slotOf = new WeakMap<AnyLease, Slot>()
+
+  constructor(device: DeviceInfo) {
+    this.#device = device
+    this.deviceInfo = { ...device, name: `a trace for ${device.name}` }
+  }
+
+  endUnsafe(lease: AnyLease, why: Released["why"]): void {
+    lease.ended = why
+    lease.list?.remove(lease)
+    lease.block = undefined
+    const slot = this.#slotOf.get(lease)
+    if (slot !== undefined && why === "released") slot.isReleased = true
+  }
+
+  /** Ends all of them. */
+  end(): void {
+    this.#table.endAll("scopeClosed")
+  }
+
+  input(lease: Lease, number: number): Lease {
+    return this.#grant(this.#table.loans, lease, number)
+  }
+
+  /** What stands for a buffer in a traced command. Buffers that it does not know are refused where the command is checked. */
+  standIn<B>(operation: string, buffer: B): B | Lease {
+    if (buffer instanceof DeviceBuffer) {
+      if (buffer.owner !== this.#device) return buffer
+      throw invalidRequest(
+        operation,
+        "the buffer is no lease of a pool, and this effect is traced",
+        "Use memory of a pool in commands that run again and again."
+      )
+    }
+    if (!(buffer instanceof PooledBuffer) || buffer.list?.owner.deviceInfo !== this.#device) return buffer
+    const known = this.#captured.get(buffer)
+    if (known !== undefined) return known
+    const standIn = this.#grant(this.#table.loans, buffer, buffer)
+    this.#captured.set(buffer, standIn)
+    return standIn
+  }
+
+  /** The slot of a placeholder, or Released for one that has ended; `undefined` for any other lease. */
+  slotOf(operation: string, lease: AnyLease): Slot | GpuError | undefined {
+    const slot = this.#slotOf.get(lease)
+    return slot !== undefined && lease.list === undefined ? released(operation, lease) : slot
+  }
+
+  /** The pool as a traced effect sees it. It leases placeholders; what it says of itself is that of the real one. */
+  poolOf(pool: BufferPool["Service"]): BufferPool["Service"] {
+    const { loans } = this.#table
+    const lease = (list: LeaseList, size: number, options: PoolAllocateOptions | undefined) =>
+      validated("BufferPool.allocate", (operation) => this.#lease(operation, list, size, options))
+    const leaseAll = <const S extends Sizes>(list: LeaseList, sizes: S, options: PoolAllocateOptions | undefined) =>
+      Effect.map(
+        Effect.forEach(
+          Object.entries<number>(sizes),
+          ([name, size]) => Effect.map(lease(list, size, options), (lease) => [name, lease] as const)
+        ),
+        (leases) => (Array.isArray(sizes) ? leases.map(([, lease]) => lease) : Object.fromEntries(leases)) as Leases<S>
+      )
+    const traced: BufferPool["Service"] = {
+      ...pool,
+      allocate: (size, options) => this.#inScope((list) => lease(list, size, options)),
+      allocateAll: (sizes, options) => this.#inScope((list) => leaseAll(list, sizes, options)),
+      use: (size, f, options) =>
+        Effect.flatMap(lease(loans, size, options), (lease) => Effect.onExit(f(lease), () => this.#endLoans([lease]))),
+      useAll: (sizes, f, options) =>
+        Effect.flatMap(
+          leaseAll(loans, sizes, options),
+          (leases) => Effect.onExit(f(leases), () => this.#endLoans(Object.values<Lease>(leases)))
+        ),
+      reserve: (_bytes, f) => f(traced),
+      exclusively: (effect) => effect,
+      budget: () => Effect.succeed(traced)
+    }
+    return traced
+  }
+
+  /** Leases for the scope of the fiber. */
+  #inScope<A>(lease: (list: LeaseList) => Effect.Effect<A, GpuError>): Effect.Effect<A, GpuError, Scope.Scope> {
+    return Effect.withFiber((fiber) =>
+      lease(this.#table.listOf(Context.getUnsafe(fiber.context as Context.Context<Scope.Scope>, Scope.Scope), fiber.id))
+    )
+  }
+
+  /** Those that were not transferred meanwhile. */
+  #endLoans(leases: ReadonlyArray<Lease>): Effect.Effect<void> {
+    return Effect.sync(() => {
+      for (const lease of leases) if (lease.list === this.#table.loans) this.endUnsafe(lease, "scopeClosed")
+    })
+  }
+
+  #lease(
+    operation: string,
+    list: LeaseList,
+    size: number,
+    { label, usage = defaultUsage }: PoolAllocateOptions = {}
+  ): Effect.Effect<Lease, GpuError> {
+    valid(BufferRequest.problem(operation, size, usage, label))
+    valid(BufferRequest.deviceProblem(operation, size, this.#device.limits))
+    if (usage !== defaultUsage) {
+      return unsupported(
+        operation,
+        "a traced effect",
+        "memory with another usage than BufferUsage.defaultUsage",
+        "Leave the usage out, or allocate the memory before and use it in the effect."
+      )
+    }
+    if (list.closed) return released(operation, { ended: "scopeClosed", label, size, what: undefined })
+    return Exit.succeed(this.#grant(list, { size, usage, label }, undefined))
+  }
+
+  #grant(list: LeaseList, like: Pick<Lease, "label" | "size" | "usage">, origin: Slot["origin"]): Lease {
+    const slot = new Slot(this.slots.length, like, origin)
+    this.slots.push(slot)
+    const block = like.size === 0
+      ? undefined
+      : new Block<DeviceBuffer, Family>(new SlotBuffer(this.deviceInfo, slot), like.size, undefined)
+    const lease = new PooledBuffer(block, like.size, like.usage, like.label, slot.number)
+    this.#slotOf.set(lease, slot)
+    list.add(lease)
+    return lease
+  }
+}

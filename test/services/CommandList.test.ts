@@ -1,0 +1,233 @@
+/** Traced commands: what a run records, on which memory, and which inputs it takes. */
+import { assert, describe, it } from "@effect/vitest"
+import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as BufferUsage from "../../src/domain/BufferUsage.ts"
+import type { GpuError } from "../../src/domain/GpuError.ts"
+import * as Kernel from "../../src/domain/kernel/Kernel.ts"
+import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
+import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
+import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
+import * as KernelCache from "../../src/services/device/KernelCache.ts"
+import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
+import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
+import { hasStats, type HostServices, layer } from "../support/hostPool.ts"
+
+type Services = HostServices | BufferPool.BufferPool | Scope.Scope
+
+const test = (name: string, effect: Effect.Effect<void, unknown, Services>) =>
+  it.effect(name, () => Effect.scoped(effect).pipe(Effect.provide(layer())))
+
+const floats = (...numbers: ReadonlyArray<number>) =>
+  Effect.tap(BufferPool.allocate(4 * numbers.length), (lease) => CommandQueue.write(lease, Float32Array.from(numbers)))
+
+const read = (lease: BufferPool.PooledBuffer | undefined) =>
+  Effect.map(CommandQueue.read(lease!, Float32Array), (numbers) => [...numbers])
+
+const adding = (name: string) =>
+  Kernel.make({
+    name,
+    args: [
+      VectorArg("f32", "x", { access: "read" }),
+      VectorArg("f32", "y", { access: "write" }),
+      ScalarArg("f32", "a")
+    ],
+    body: {
+      host: (from, to, { a, x, y }) => {
+        for (let i = from; i < to; i++) y[i] = x[i]! + a
+      }
+    }
+  })
+
+const plus = adding("plus")
+
+const added = (x: BufferPool.PooledBuffer, a: number) =>
+  Effect.tap(BufferPool.allocate(x.size), (y) => CommandQueue.dispatch(plus, { x, y, a }, x.size / 4))
+
+describe("Traced commands", () => {
+  test(
+    "are all recorded again: dispatches, fills, copies, rectangles and writes",
+    Effect.gen(function*() {
+      const data = Float32Array.of(5)
+      const outside = yield* floats(7, 7)
+      const list = yield* CommandQueue.trace(
+        [yield* floats(0, 0)],
+        Effect.fnUntraced(function*([x]) {
+          const y = yield* added(x!, 1)
+          const z = yield* BufferPool.allocate(32)
+          yield* CommandQueue.fill(z, 0)
+          yield* CommandQueue.fill(z, Float32Array.of(3, 4), { offset: 8, size: 8 })
+          yield* CommandQueue.copy(y, z, { size: 8 })
+          yield* CommandQueue.write(z, data, { offset: 16 })
+          yield* CommandQueue.writeRect(z, data, { region: [4, 1], buffer: { origin: [20, 0], rowPitch: 32 } })
+          yield* CommandQueue.copyRect(outside, z, {
+            region: [4, 2],
+            source: { rowPitch: 4 },
+            target: { origin: [24, 0], rowPitch: 4 }
+          })
+          return { z, y }
+        })
+      )
+      data.fill(99)
+      yield* Effect.map(BufferPool.stats, ({ activeBlocks }) => strictEqual(activeBlocks, 2))
+      for (const [one, two] of [[1, 2], [3, 4]] as const) {
+        const [z, y] = yield* list.run([yield* floats(one, two)])
+        deepStrictEqual(yield* read(z), [one + 1, two + 1, 3, 4, 5, 5, 7, 7])
+        deepStrictEqual(yield* read(y), [one + 1, two + 1])
+      }
+      strictEqual(list.commands, 7)
+    })
+  )
+
+  test(
+    "return inputs, leases of the program and fresh memory, and release what the effect released",
+    Effect.gen(function*() {
+      const outside = yield* floats(1)
+      const x = yield* floats(2)
+      const list = yield* CommandQueue.trace(
+        [x],
+        Effect.fnUntraced(function*([x]) {
+          const y = yield* Effect.scoped(
+            Effect.flatMap(added(x!, 1), (y) => added(y, 1)).pipe(
+              Effect.tap((z) => CommandQueue.copy(z, outside)),
+              Effect.as(outside)
+            )
+          )
+          const fresh = yield* added(x!, 5)
+          yield* Lease.release(x!)
+          return [y, fresh]
+        })
+      )
+      deepStrictEqual([list.writtenInputs, list.writtenLeases], [[], [outside]])
+      const results = yield* list.run([x])
+      strictEqual(results[0], outside)
+      deepStrictEqual(yield* read(outside), [4])
+      deepStrictEqual(yield* read(results[1]), [7])
+      strictEqual(Lease.isLive(x), false)
+      yield* hasStats({ activeBlocks: 2 })
+    })
+  )
+
+  test(
+    "lend memory to functions, and end it with them",
+    Effect.gen(function*() {
+      const list = yield* CommandQueue.trace(
+        [yield* floats(1, 2)],
+        ([x]) =>
+          BufferPool.useAll([8, 8], ([one, two]) =>
+            Effect.gen(function*() {
+              yield* CommandQueue.copy(x!, one)
+              yield* CommandQueue.dispatch(plus, { x: one, y: two, a: 1 }, 2)
+              const result = yield* added(two, 1)
+              return yield* BufferPool.use(8, (last) => Effect.as(CommandQueue.copy(two, last), result))
+            }))
+      )
+      strictEqual(list.peakBytes, 24)
+      const [result] = yield* list.run([yield* floats(5, 6)])
+      deepStrictEqual(yield* read(result), [7, 8])
+      yield* hasStats({ activeBlocks: 3 })
+    })
+  )
+
+  test(
+    "take inputs of the same size and usage, of which a written one comes once",
+    Effect.gen(function*() {
+      const [x, y] = [yield* floats(1), yield* floats(2)]
+      const copied = yield* CommandQueue.trace([x, y], ([x, y]) => CommandQueue.copy(x!, y!))
+      strictEqual(copied.accepts([y, x]), true)
+      strictEqual(copied.accepts([x]), false)
+      strictEqual(copied.accepts([x, x]), false)
+      strictEqual(copied.accepts([x, yield* floats(1, 2)]), false)
+      strictEqual(copied.accepts([yield* BufferPool.allocate(4, { usage: BufferUsage.copySrc }), y]), false)
+      const error = yield* Effect.flip(copied.run([x, x]))
+      strictEqual(error.reason._tag, "InvalidRequest")
+      const read = yield* CommandQueue.trace([x], ([x]) => Effect.andThen(added(x!, 1), CommandQueue.copy(x!, y)))
+      strictEqual(read.accepts([y]), false)
+    })
+  )
+
+  test(
+    "are refused as others are: wrong offsets, memory that has ended, and memory of no pool",
+    Effect.gen(function*() {
+      const x = yield* floats(1)
+      const refuses = (
+        tag: string,
+        f: (x: BufferPool.PooledBuffer) => Effect.Effect<unknown, GpuError, Services>
+      ) =>
+        Effect.gen(function*() {
+          const { reason } = yield* Effect.flip(CommandQueue.trace([x], ([x]) => f(x!)))
+          strictEqual(reason._tag, tag, reason.message)
+        })
+      yield* refuses("InvalidRequest", (x) => CommandQueue.fill(x, 0, { offset: 3 }))
+      yield* refuses("InvalidRequest", (x) => CommandQueue.copy(x, x))
+      yield* refuses("InvalidRequest", (x) => CommandQueue.dispatch(plus, { x, y: x, a: 1 }, 1))
+      yield* refuses("Released", (x) => Effect.andThen(Lease.release(x), CommandQueue.fill(x, 0)))
+      yield* refuses("Released", (x) => Effect.scoped(added(x, 1)))
+      yield* refuses(
+        "InvalidRequest",
+        (x) => Effect.flatMap(MemoryObjects.fromHost(Float32Array.of(1)), (buffer) => CommandQueue.copy(buffer, x))
+      )
+      yield* refuses("ForeignDevice", (x) => Mapping.map(x, Float32Array))
+      yield* refuses("Unsupported", () => BufferPool.allocate(4, { usage: BufferUsage.storage }))
+      yield* refuses("InvalidRequest", () => BufferPool.allocate(-1))
+      yield* refuses("InvalidRequest", (x) => CommandQueue.read(x, Float32Array))
+      yield* hasStats({ activeBlocks: 1 })
+    })
+  )
+
+  it.effect("compile again the kernels that the cache has dropped, also more of them than it keeps", () =>
+    Effect.gen(function*() {
+      const twice = adding("plus_twice")
+      const x = yield* floats(1)
+      const list = yield* CommandQueue.trace(
+        [x],
+        ([x]) =>
+          Effect.tap(
+            added(x!, 1),
+            (y) =>
+              Effect.forEach([twice, plus, twice], (kernel) => CommandQueue.dispatch(kernel, { x: x!, y, a: 2 }, 1), {
+                discard: true
+              })
+          )
+      )
+      for (let run = 0; run < 2; run++) deepStrictEqual(yield* read((yield* list.run([x]))[0]), [3])
+      strictEqual((yield* KernelCache.stats).size, 1)
+    }).pipe(Effect.scoped, Effect.provide(layer({ host: { kernelCacheCapacity: 1 } }))))
+
+  test(
+    "leave no memory when one of them fails",
+    Effect.gen(function*() {
+      const outside = yield* floats(1)
+      const list = yield* CommandQueue.trace([], () =>
+        Effect.gen(function*() {
+          const y = yield* added(outside, 1)
+          return yield* added(y, 1)
+        }))
+      yield* Lease.release(outside)
+      strictEqual((yield* Effect.flip(list.run([]))).reason._tag, "Released")
+      yield* hasStats({ activeBlocks: 0 })
+    })
+  )
+})
+
+describe("A trace", () => {
+  test(
+    "has no memory, and says of the pool what is true of it",
+    Effect.gen(function*() {
+      const list = yield* CommandQueue.trace([], () =>
+        Effect.gen(function*() {
+          yield* BufferPool.exclusively(BufferPool.reserve(BufferPool.allocate(1 << 20), 1 << 21))
+          const budget = yield* BufferPool.BufferPool.use((pool) => pool.budget(1 << 20))
+          yield* budget.allocateAll({ a: 8, b: 16 })
+          const { activeBytes } = yield* BufferPool.stats
+          return activeBytes
+        }))
+      assert.strictEqual(list.traced, 0)
+      assert.deepStrictEqual([list.commands, list.peakBytes], [0, 0])
+      assert.deepStrictEqual(yield* list.run([]), [])
+      yield* hasStats({ hits: 0, misses: 0 })
+    })
+  )
+})
