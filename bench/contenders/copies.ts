@@ -1,6 +1,6 @@
 /** Recorded copies on Dawn's null device, which does nothing for them: straight on it, and by the queue with and without a lease. */
 import { Effect, Layer, Schema } from "effect"
-import { BufferPool, CommandQueue } from "effect-gpu-pool"
+import { BufferPool, CommandQueue, type GpuError } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
 import * as Contender from "../Contender.ts"
 import * as Rounds from "../Rounds.ts"
@@ -22,14 +22,40 @@ const submitOf = <A, E, R>(copy: Effect.Effect<A, E, R>) => {
   return { effect: all, calls: submits, each: copies }
 }
 
-const raw = Effect.map(WebGpu.WebGpu, ({ device }) => {
+const filters = ["validation", "internal", "out-of-memory"] as const
+
+/** Raw calls: by themselves, and each in a step of Effect, with a lease, and in error scopes as those of the queue. */
+const raw = Effect.map(Effect.all([WebGpu.WebGpu, BufferPool.BufferPool]), ([{ device }, pool]) => {
   const [source, target] = [device.createBuffer({ size, usage }), device.createBuffer({ size, usage })]
-  const submit = Effect.sync(() => {
-    const encoder = device.createCommandEncoder()
-    for (let index = 0; index < copies; index++) encoder.copyBufferToBuffer(source, 0, target, 0, bytes)
-    device.queue.submit([encoder.finish()])
+  let encoder = device.createCommandEncoder()
+  const copy = (): void => encoder.copyBufferToBuffer(source, 0, target, 0, bytes)
+  const begin = (): void => {
+    encoder = device.createCommandEncoder()
+  }
+  const submit = (): void => device.queue.submit([encoder.finish()])
+  const all = Effect.sync(() => {
+    begin()
+    for (let index = 0; index < copies; index++) copy()
+    submit()
   })
-  return { effect: submit, calls: submits, each: copies }
+  const step = Effect.sync(copy)
+  const leased = (lease: Effect.Effect<void, GpuError.GpuError>) => {
+    const effect = Effect.gen(function*() {
+      begin()
+      for (let index = 0; index < copies; index++) yield* lease
+      yield* Effect.sync(() => {
+        for (const filter of filters) device.pushErrorScope(filter)
+        submit()
+        void Promise.all(filters.map(() => device.popErrorScope()))
+      })
+    })
+    return { effect, calls: submits, each: copies }
+  }
+  return {
+    "raw calls": { effect: all, calls: submits, each: copies },
+    "pool.use and raw call": leased(pool.use(size, () => step)),
+    "scoped(pool.allocate) and raw call": leased(Effect.scoped(Effect.andThen(pool.allocate(size), step)))
+  }
 })
 
 const measure = Effect.gen(function*() {
@@ -40,7 +66,7 @@ const measure = Effect.gen(function*() {
   const copy = (to: BufferPool.PooledBuffer) => queue.copy(source, to, { size: bytes })
   return yield* Rounds.interleave({
     [Rounds.loop]: { effect: Effect.void, calls: copies * submits },
-    "raw calls": yield* raw,
+    ...yield* raw,
     copy: submitOf(copy(target)),
     "pool.use and copy": submitOf(pool.use(size, copy)),
     "scoped(pool.allocate) and copy": submitOf(Effect.scoped(Effect.flatMap(pool.allocate(size), copy))),

@@ -13,6 +13,8 @@ const rivals: Readonly<Record<string, string>> = {
   copy: "raw calls",
   "pool.use and copy": "raw calls",
   "scoped(pool.allocate) and copy": "raw calls",
+  "pool.use and raw call": "raw calls",
+  "scoped(pool.allocate) and raw call": "raw calls",
   "pool.use with options": "pool.use"
 }
 
@@ -30,11 +32,14 @@ const measured = Effect.map(Effect.replicateEffect(Contender.run(contender, {}),
         ]
       }))
     }],
-    checks: [{
-      name: "pool.use with options / without",
-      figure: ratio("pool.use with options", "pool.use"),
-      atMost: 1.1
-    }]
+    checks: [
+      { name: "pool.use with options / without", figure: ratio("pool.use with options", "pool.use"), atMost: 1.1 },
+      ...["pool.use", "scoped(pool.allocate)"].map((lease) => ({
+        name: `${lease} and copy / and raw call`,
+        figure: ratio(`${lease} and copy`, `${lease} and raw call`),
+        atMost: 1.25
+      }))
+    ]
   })
 })
 

@@ -115,7 +115,10 @@ describe("WebGpu buffers", () => {
         const { driverObjects } = yield* DeviceContext
         const program = Effect.scoped(Effect.flatMap(held(256), (buffer) => CommandQueue.read(buffer, Uint8Array)))
         const steps = yield* interruptEverywhere(program, (step) => {
-          deepStrictEqual(driverObjects.liveByKind, { device: 1 }, `step ${step}`)
+          // A read that got through leaves its buffer to the next one.
+          const { staging = 0, ...others } = driverObjects.liveByKind
+          deepStrictEqual(others, { device: 1 }, `step ${step}`)
+          assert.isAtMost(staging, 1, `step ${step}`)
         })
         assert.isAbove(steps, 20)
       })))

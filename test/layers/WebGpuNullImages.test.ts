@@ -176,7 +176,10 @@ describe("WebGpu images", () => {
           return yield* Images.read(other)
         }))
         const steps = yield* interruptEverywhere(program, (step) => {
-          deepStrictEqual(driverObjects.liveByKind, { device: 1 }, `step ${step}`)
+          // A read that got through leaves its buffer to the next one.
+          const { staging = 0, ...others } = driverObjects.liveByKind
+          deepStrictEqual(others, { device: 1 }, `step ${step}`)
+          assert.isAtMost(staging, 1, `step ${step}`)
         })
         assert.isAbove(steps, 40)
       })))

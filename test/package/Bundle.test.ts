@@ -172,14 +172,14 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
  * it, here and in docs/runtimes.md.
  */
 const most = [
-  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 46.2, whole: 47.8 },
-  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 45.9, whole: 47.4 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 56.0, whole: 61.8 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 55.5, whole: 60.7 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 65.3, whole: 111.6 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 62.4, whole: 111.1 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 73.2, whole: 118.6 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 62.4, whole: 111.1 }
+  { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 47.1, whole: 48.7 },
+  { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 46.8, whole: 48.3 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 57.0, whole: 62.7 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 56.5, whole: 61.6 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 66.3, whole: 112.7 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 63.3, whole: 112.1 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 74.1, whole: 119.6 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 63.3, whole: 112.1 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

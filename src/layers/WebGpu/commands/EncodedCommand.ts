@@ -13,7 +13,6 @@ import { encodeCopy } from "./ByteCopies.ts"
 import type { Run, Scratch } from "./Scratch.ts"
 
 export interface EncodedCommand {
-  readonly _tag: "encoded"
   readonly label: CommandLabel
   /** The uniform buffer has the scalars of all dispatches of the flush. */
   readonly encode: (
@@ -23,11 +22,7 @@ export interface EncodedCommand {
   ) => void
 }
 
-export const command = (label: CommandLabel, encode: EncodedCommand["encode"]): EncodedCommand => ({
-  _tag: "encoded",
-  label,
-  encode
-})
+export const command = (label: CommandLabel, encode: EncodedCommand["encode"]): EncodedCommand => ({ label, encode })
 
 /** A buffer full of a pattern, to copy from. */
 export interface Pattern {
@@ -35,7 +30,7 @@ export interface Pattern {
   readonly bytes: number
 }
 
-/** What one submit needs besides: textures, which are destroyed after it, and the scratch memory of its queue. */
+/** What the submits of a queue need besides: textures, which are destroyed after each, and the queue's scratch memory. */
 export class Temporaries {
   readonly scratch: LazyModule<Scratch>
   readonly #opened: OpenDevice

@@ -27,27 +27,31 @@ const scopes: ReadonlyArray<readonly [WebGpuApi.ErrorFilter, string]> = [
   ["validation", "GPUValidationError"]
 ]
 
-/** Runs `calls` and returns what failed, thrown exceptions included. The promise never rejects. */
-export const inScopes = async (
-  device: WebGpuHandle.Device,
-  calls: () => void
-): Promise<ReadonlyArray<ScopedFailure>> => {
+/**
+ * Runs `calls` and returns what failed, thrown exceptions included. The promise never rejects. It makes few promises, since each submit
+ * calls it.
+ */
+export const inScopes = (device: WebGpuHandle.Device, calls: () => void): Promise<ReadonlyArray<ScopedFailure>> => {
   for (let index = scopes.length - 1; index >= 0; index--) device.pushErrorScope(scopes[index]![0])
-  const failures: Array<ScopedFailure> = []
+  let failure: ScopedFailure | undefined
   try {
     calls()
   } catch (cause) {
-    failures.push(thrown(cause))
+    failure = thrown(cause)
   }
   const popped = scopes.map(([, codeName]) => pop(device, codeName))
-  for (const failure of await Promise.all(popped)) if (failure !== undefined) failures.push(failure)
-  return failures
+  return Promise.all(popped).then((others) => [failure, ...others].filter((failed) => failed !== undefined))
 }
 
-const pop = async (device: WebGpuHandle.Device, codeName: string): Promise<ScopedFailure | undefined> => {
+const pop = (
+  device: WebGpuHandle.Device,
+  codeName: string
+): Promise<ScopedFailure | undefined> | ScopedFailure => {
   try {
-    const error = await device.popErrorScope()
-    return error === null ? undefined : { codeName, message: error.message }
+    return device.popErrorScope().then(
+      (error) => error === null ? undefined : { codeName, message: error.message },
+      thrown
+    )
   } catch (cause) {
     return thrown(cause)
   }
@@ -119,13 +123,13 @@ export class RecordedFailures {
     onFailure: () => ReadonlyArray<string>,
     bytes?: number
   ): void {
-    const decide = async (): Promise<void> => {
-      const failures = await scopes
-      if (failures.length === 0) return
-      this.add({ call, failures, commands: onFailure(), lackingBytes: isOutOfMemory(failures) ? bytes : undefined })
-    }
-    const decided = decide()
-    this.settled = this.settled.then(() => decided)
+    const earlier = this.settled
+    this.settled = scopes.then((failures) => {
+      if (failures.length > 0) {
+        this.add({ call, failures, commands: onFailure(), lackingBytes: isOutOfMemory(failures) ? bytes : undefined })
+      }
+      return earlier
+    })
   }
 
   /** Everything that failed since the last call, as one error: lack of memory, if that came first. */

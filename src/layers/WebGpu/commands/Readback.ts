@@ -1,5 +1,5 @@
 /**
- * Reading a buffer or a texture through a staging buffer of its own.
+ * Reading a buffer or a texture: a copy into a buffer that is then mapped.
  *
  * @internal
  */
@@ -7,109 +7,82 @@ import * as Exit from "effect/Exit"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
 import { type GpuError, outOfMemory } from "../../../domain/GpuError.ts"
 import type { DeviceBuffer } from "../../../services/device/DeviceBuffer.ts"
-import type { ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import { ask } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { gpuOf, roundUp4, usageBits } from "../WebGpuBuffer.ts"
+import { gpuOf, roundUp4 } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { encodeCopy } from "./ByteCopies.ts"
-import { driverError, inScopes, isOutOfMemory, type ScopedFailure, thrown } from "./ErrorScopes.ts"
+import { driverError, isOutOfMemory, type ScopedFailure } from "./ErrorScopes.ts"
+import { ReadBuffer } from "./ReadBuffers.ts"
 
-const mapModeRead = 0x1
-
-const stagingBuffer = ({ device, driverObjects }: OpenDevice, size: number) => {
-  const gpu = device.createBuffer({
-    label: "effect-gpu-pool staging",
-    size,
-    usage: usageBits.mapRead | usageBits.copyDst
-  })
-  driverObjects.add("staging")
-  let mapping: Promise<unknown> = Promise.resolve()
-  let isDestroyed = false
-  return {
-    gpu,
-    /** Maps it for reading, and returns what failed. */
-    map: (): Promise<ScopedFailure | undefined> => {
-      const failed = gpu.mapAsync(mapModeRead).then(() => undefined, thrown)
-      mapping = failed
-      return failed
-    },
-    /**
-     * A pending mapping is waited for: when one is cut short, Dawn's binding may settle its promise twice, which ends
-     * the process.
-     */
-    destroy: (): void => {
-      if (isDestroyed) return
-      isDestroyed = true
-      void mapping.then(() => gpu.destroy())
-      driverObjects.remove("staging")
-    }
-  }
-}
-
-type Staging = ReturnType<typeof stagingBuffer>
-
-/** Copies `bytes` bytes out, after everything submitted before. */
-export const readUnsafe = (
-  opened: OpenDevice,
-  source: DeviceBuffer,
-  offset: number,
-  bytes: number,
-  answer: ReadAnswer
-): () => void =>
-  readThroughUnsafe(opened, {
-    label: CommandLabel.read(bytes, source),
-    bytes,
-    encode: (encoder, staging) => encodeCopy(encoder, gpuOf(source), source.origin + offset, staging, 0, staging.size),
-    take: (staged) => staged.slice(0, bytes)
-  }, answer)
-
-/** What is read, and how it comes into the staging buffer. */
+/** What is read, and how it comes into the buffer that is mapped. */
 export interface Reading {
   /** Its name in errors. */
   readonly label: CommandLabel.CommandLabel
-  /** Of the staging buffer. */
+  /** How many are mapped. */
   readonly bytes: number
-  readonly encode: (encoder: WebGpuHandle.CommandEncoder, staging: WebGpuHandle.Buffer) => void
+  readonly encode: (encoder: WebGpuHandle.CommandEncoder, mapped: WebGpuHandle.Buffer) => void
   /** Copies what is wanted out of the mapped bytes. */
-  readonly take: (staged: ArrayBuffer) => ArrayBuffer
+  readonly take: (mapped: ArrayBuffer) => ArrayBuffer
+}
+
+export const ofBuffer = (source: DeviceBuffer, offset: number, bytes: number): Reading => ({
+  label: CommandLabel.read(bytes, source),
+  bytes,
+  encode: (encoder, mapped) => encodeCopy(encoder, gpuOf(source), source.origin + offset, mapped, 0, roundUp4(bytes)),
+  take: (mapped) => mapped.slice(0, bytes)
+})
+
+/** The submit that a read is part of. */
+export interface Submit {
+  /** The buffer to map; without it the read makes one. */
+  readonly buffer?: ReadBuffer | undefined
+  /** Submits, in error scopes, what `encode` encodes last, then calls `submitted`. */
+  readonly run: (
+    encode: (encoder: WebGpuHandle.CommandEncoder) => void,
+    submitted: () => void
+  ) => Promise<ReadonlyArray<ScopedFailure>>
+  /** Gets the buffer, mapped, when its bytes were copied. */
+  readonly done: (buffer: ReadBuffer) => void
 }
 
 /**
- * Staging buffer, copy and mapping are requested in this step, inside its error scopes: so the copy comes before any
- * later change of the source. The returned function gives up and destroys the staging buffer.
+ * The copy is submitted and the mapping requested in this step: so the copy comes before any later change of the source.
+ * The returned function gives up and destroys the mapped buffer.
  */
-export const readThroughUnsafe = (
+export const readUnsafe = (
   opened: OpenDevice,
   reading: Reading,
+  submit: Submit,
   answer: (bytes: Exit.Exit<ArrayBuffer, GpuError>) => void
 ): () => void => {
   const { bytes } = reading
-  const { device, status } = opened
-  let staging: Staging | undefined
+  let { buffer } = submit
+  const destroy = (): void => buffer?.destroy()
   return ask<ArrayBuffer>({
-    status,
+    status: opened.status,
     call: "GPUBuffer.mapAsync",
     start: async () => {
+      let mapping: Promise<ScopedFailure | undefined> | undefined
+      const failures = await submit.run((encoder) => {
+        buffer ??= new ReadBuffer(opened, bytes)
+        reading.encode(encoder, buffer.gpu)
+      }, () => {
+        mapping = buffer!.map(bytes)
+      })
+      const unmapped = await mapping
+      const known = unmapped === undefined ? failures : [...failures, unmapped]
+      if (buffer === undefined || buffer.isDestroyed || known.length > 0) {
+        destroy()
+        return Exit.fail(failure(known, reading))
+      }
       try {
-        let mapping: Promise<ScopedFailure | undefined> | undefined
-        const failures = await inScopes(device, () => {
-          staging = stagingBuffer(opened, roundUp4(bytes))
-          const encoder = device.createCommandEncoder()
-          reading.encode(encoder, staging.gpu)
-          device.queue.submit([encoder.finish()])
-          mapping = staging.map()
-        })
-        const unmapped = await mapping
-        if (staging !== undefined && failures.length === 0 && unmapped === undefined) {
-          return Exit.succeed(reading.take(staging.gpu.getMappedRange()))
-        }
-        return Exit.fail(failure(unmapped === undefined ? failures : [...failures, unmapped], reading))
+        return Exit.succeed(reading.take(buffer.mapped(bytes)))
       } finally {
-        staging?.destroy()
+        submit.done(buffer)
       }
     },
-    abandon: () => staging?.destroy()
+    abandon: destroy
   }, answer)
 }
 

@@ -8,21 +8,22 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as CommandLabel from "../../../domain/arguments/CommandLabel.ts"
-import { type GpuError, isGpuError } from "../../../domain/GpuError.ts"
+import type { GpuError } from "../../../domain/GpuError.ts"
 import type { LazyModule } from "../../../services/calls/LazyModule.ts"
 import { commandsPerFlush, type QueueDriver, type ReadAnswer } from "../../../services/device/QueueDriver.ts"
 import type { UniformRing } from "../kernels/UniformRing.ts"
 import type { WebGpuKernel } from "../kernels/WebGpuKernel.ts"
 import { awaitEnd } from "../opening/AwaitDevice.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
-import { gpuOf, roundUp4, type WebGpuBuffer } from "../WebGpuBuffer.ts"
+import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { writeBytes } from "./ByteCopies.ts"
-import * as Commands from "./Commands.ts"
-import { command, type Pattern, Temporaries } from "./EncodedCommand.ts"
+import { CommandList } from "./CommandList.ts"
+import { type EncodedCommand, type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
+import { ReadBuffers } from "./ReadBuffers.ts"
 import type { Scratch } from "./Scratch.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 
@@ -38,6 +39,9 @@ export const make = (
 
 type Driver = QueueDriver["Service"]
 
+/** A program that does not wait has several submits under way. */
+const mostSpare = 16
+
 /** The code of scratch memory, which is loaded before the first buffer is split or bound. */
 export interface ScratchPart {
   readonly Scratch: new(opened: OpenDevice) => Scratch
@@ -49,6 +53,13 @@ export type Rectangles = (
   opened: OpenDevice
 ) => Pick<Driver, "copyRectUnsafe" | "writeRectUnsafe" | "readRectUnsafe">
 
+/** A read in a submit, as {@link Readback.Submit} has it. */
+interface SubmittedReading {
+  readonly label: CommandLabel.CommandLabel
+  readonly encode: (encoder: WebGpuHandle.CommandEncoder) => void
+  readonly submitted: () => void
+}
+
 export class WebGpuQueue implements Driver {
   readonly #opened: OpenDevice
   readonly #device: WebGpuHandle.Device
@@ -56,8 +67,14 @@ export class WebGpuQueue implements Driver {
   #uniforms: UniformRing | undefined
   readonly #pattern: FillPattern
   readonly #scratch: LazyModule<Scratch>
+  readonly #temporaries: Temporaries
+  readonly #reads: ReadBuffers
   readonly #work: SubmittedWork
-  #commands: Array<Commands.Command> = []
+  #commands = new CommandList()
+  /** Whether a microtask will submit them. */
+  #isFlushedSoon = false
+  /** Empty lists, of submits that have ended. */
+  readonly #spare: Array<CommandList> = []
   readonly copyRectUnsafe!: Driver["copyRectUnsafe"]
   readonly writeRectUnsafe!: Driver["writeRectUnsafe"]
   readonly readRectUnsafe!: Driver["readRectUnsafe"]
@@ -67,6 +84,8 @@ export class WebGpuQueue implements Driver {
     this.#device = opened.device
     this.#pattern = new FillPattern(opened)
     this.#scratch = later.map(({ Scratch }) => new Scratch(opened))
+    this.#temporaries = new Temporaries(opened, this.#scratch)
+    this.#reads = new ReadBuffers(opened)
     this.#work = new SubmittedWork(opened.device.queue)
     Object.assign(this, rectangles(this, opened))
   }
@@ -86,11 +105,12 @@ export class WebGpuQueue implements Driver {
     return Exit.void
   }
 
-  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) =>
-    this.record(command(CommandLabel.copy(bytes, source, target), (encoder, temporaries) => {
-      const length = roundUp4(bytes)
-      temporaries.copy(encoder, source, target, [[sourceOffset, targetOffset, length]], length)
-    }))
+  readonly copyUnsafe: Driver["copyUnsafe"] = (source, sourceOffset, target, targetOffset, bytes) => {
+    const error = this.#opened.status.error
+    if (error !== undefined) return Exit.fail(error)
+    this.#commands.copy(source, sourceOffset, target, targetOffset, bytes)
+    return this.#recorded()
+  }
 
   /** The number of the next submit where commands are recorded, else that of the last one. */
   readonly positionUnsafe = (): number => this.#work.submitted + (this.#commands.length === 0 ? 0 : 1)
@@ -126,10 +146,16 @@ export class WebGpuQueue implements Driver {
     this.fillWideUnsafe(target, offset, bytes, [pattern])
 
   readonly fillWideUnsafe: Driver["fillWideUnsafe"] = (target, offset, bytes, patterns) => {
-    if (patterns.length === 1 && patterns[0] === 0) return this.record(Commands.fill(target, offset, bytes, undefined))
-    const source = this.pattern(patterns, bytes)
-    if (Exit.isFailure(source)) return Exit.asVoid(source)
-    return source.value === undefined ? Exit.void : this.record(Commands.fill(target, offset, bytes, source.value))
+    const error = this.#opened.status.error
+    if (error !== undefined) return Exit.fail(error)
+    let source: Pattern | undefined
+    if (patterns.length > 1 || patterns[0] !== 0) {
+      const made = this.pattern(patterns, bytes)
+      if (Exit.isFailure(made) || made.value === undefined) return Exit.asVoid(made)
+      source = made.value
+    }
+    this.#commands.fill(target, offset, bytes, source)
+    return this.#recorded()
   }
 
   /**
@@ -153,14 +179,23 @@ export class WebGpuQueue implements Driver {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     const kernel = dispatch.compiled as WebGpuKernel
-    const command = kernel.command(dispatch, this.#uniforms ??= kernel.uniformRing())
-    return isGpuError(command) ? Exit.fail(command) : this.record(command)
+    const problem = kernel.record(dispatch, this.#uniforms ??= kernel.uniformRing(), this.#commands)
+    return problem === undefined ? this.#recorded() : Exit.fail(problem)
   }
 
-  record(command: Commands.Command): Exit.Exit<void, GpuError> {
+  record(command: EncodedCommand): Exit.Exit<void, GpuError> {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
-    if (this.#commands.push(command) === 1) queueMicrotask(this.#flushSoon)
+    this.#commands.add(command)
+    return this.#recorded()
+  }
+
+  /** To be called when a command was added. */
+  #recorded(): Exit.Exit<void, GpuError> {
+    if (!this.#isFlushedSoon) {
+      this.#isFlushedSoon = true
+      queueMicrotask(this.#flushSoon)
+    }
     return this.#commands.length < commandsPerFlush ? Exit.void : this.flushUnsafe()
   }
 
@@ -168,30 +203,47 @@ export class WebGpuQueue implements Driver {
     const error = this.#opened.status.error
     if (error !== undefined) return Exit.fail(error)
     if (this.#commands.length === 0) return Exit.void
-    const commands = this.#commands
-    this.#commands = []
-    const scopes = inScopes(this.#device, () => {
-      const uniforms = this.#uniforms?.upload()
-      const encoder = this.#device.createCommandEncoder()
-      const temporaries = new Temporaries(this.#opened, this.#scratch)
-      try {
-        Commands.encode(encoder, commands, uniforms, temporaries)
-        this.#device.queue.submit([encoder.finish()])
-      } finally {
-        temporaries.destroy()
-      }
-    })
-    // Flushes pile up until somebody waits; their commands' arguments need not.
-    const labels = commands.map(({ label }) => label)
-    this.#follow("GPUQueue.submit", scopes, () => {
-      this.#distrust()
-      return labels.map((label) => label())
-    })
+    void this.#submit()
+    this.#reads.unused()
     return Exit.void
   }
 
+  /** Submits what is recorded, and a read after it, in one submit. Without recorded commands the read reports its failures alone. */
+  #submit(reading?: SubmittedReading): Promise<ReadonlyArray<ScopedFailure>> {
+    const commands = this.#commands
+    this.#commands = this.#spare.pop() ?? new CommandList()
+    const scopes = inScopes(this.#device, () => {
+      try {
+        const uniforms = this.#uniforms?.upload()
+        const encoder = this.#device.createCommandEncoder()
+        commands.encode(encoder, uniforms, this.#temporaries)
+        reading?.encode(encoder)
+        this.#device.queue.submit([encoder.finish()])
+        reading?.submitted()
+      } finally {
+        this.#temporaries.destroy()
+        commands.encoded()
+      }
+    })
+    if (commands.length > 0) {
+      this.#follow("GPUQueue.submit", scopes, () => {
+        this.#distrust()
+        const labels = commands.labels()
+        return reading === undefined ? labels : [...labels, reading.label()]
+      })
+    }
+    void scopes.then(() => this.#ended(commands))
+    return scopes
+  }
+
+  /** Keeps the list of a submit whose failures are known for a later one. */
+  #ended(commands: CommandList): void {
+    commands.clear()
+    if (this.#spare.length < mostSpare) this.#spare.push(commands)
+  }
+
   readonly readUnsafe: Driver["readUnsafe"] = (source, offset, bytes, answer) =>
-    this.inOrderUnsafe((answer) => Readback.readUnsafe(this.#opened, source, offset, bytes, answer), answer)
+    this.readThroughUnsafe(Readback.ofBuffer(source, offset, bytes), answer)
 
   readonly mapUnsafe: NonNullable<Driver["mapUnsafe"]> = (buffer, offset, bytes) => {
     const root = buffer.root as WebGpuBuffer
@@ -202,19 +254,24 @@ export class WebGpuQueue implements Driver {
 
   readonly touch = (): Effect.Effect<void> => Effect.void
 
-  /** Begins a read synchronously, after recorded work. Its answer fails with the failures of that work. */
-  inOrderUnsafe(begin: (answer: ReadAnswer) => () => void, answer: ReadAnswer): () => void {
-    const flushed = this.flushUnsafe()
+  /** Reads after recorded work, in its submit. The answer fails with the failures of that work. */
+  readThroughUnsafe(reading: Readback.Reading, answer: ReadAnswer): () => void {
+    const buffer = this.#reads.take(reading.bytes)
+    // The driver may refuse a new buffer, and with it all that is in the submit.
+    const flushed = buffer === undefined ? this.flushUnsafe() : Exit.void
     if (Exit.isFailure(flushed)) {
       answer(Exit.failCause(flushed.cause))
       return constVoid
     }
-    const { submitted } = this.#work
-    return begin((bytes) => {
-      answer(Effect.tap(bytes, () => {
-        this.#work.endedUpTo(submitted)
-        return this.recorded
-      }))
+    const isAlone = this.#commands.length === 0
+    const position = this.positionUnsafe()
+    return Readback.readUnsafe(this.#opened, reading, {
+      buffer,
+      run: (encode, submitted) => this.#submit({ label: reading.label, encode, submitted }),
+      done: (buffer) => this.#reads.keep(buffer)
+    }, (bytes) => {
+      if (Exit.isSuccess(bytes)) this.#work.endedUpTo(position)
+      answer(isAlone && Exit.isFailure(bytes) ? bytes : Effect.andThen(this.recorded, bytes))
     })
   }
 
@@ -230,6 +287,7 @@ export class WebGpuQueue implements Driver {
     const flushed = this.flushUnsafe()
     if (Exit.isFailure(flushed)) return flushed
     this.#scratch.value?.reset()
+    this.#reads.reset()
     submitNothing(this.#opened)
     this.#work.askAnew()
     return this.#worked
@@ -237,7 +295,8 @@ export class WebGpuQueue implements Driver {
 
   /** Drops what was recorded and not submitted. */
   close(): void {
-    this.#commands = []
+    this.#commands.encoded()
+    this.#commands.clear()
     this.#reset()
   }
 
@@ -247,6 +306,7 @@ export class WebGpuQueue implements Driver {
    * alive nor meets a closed device.
    */
   readonly #flushSoon = (): void => {
+    this.#isFlushedSoon = false
     this.flushUnsafe()
   }
 
@@ -274,6 +334,7 @@ export class WebGpuQueue implements Driver {
   #reset(): void {
     this.#uniforms?.reset()
     this.#pattern.reset()
+    this.#reads.reset()
     this.#scratch.value?.reset()
   }
 }

@@ -18,7 +18,6 @@ import type { ImageDriver } from "../../../services/device/ImageDriver.ts"
 import * as ImageLike from "../../../services/images/ImageLike.ts"
 import { command } from "../commands/EncodedCommand.ts"
 import { driverError, inScopes, thrown } from "../commands/ErrorScopes.ts"
-import * as Readback from "../commands/Readback.ts"
 import type { WebGpuQueue } from "../commands/WebGpuQueue.ts"
 import { CreatedMemory } from "../CreatedMemory.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
@@ -106,13 +105,12 @@ export class WebGpuImages implements Omit<Driver, "largest" | "formats"> {
     }
     const aligned = TextureRows.alignedRow(rowBytes)
     const pitch = rows === 1 || aligned * rows > maxBufferSize ? rowBytes : aligned
-    const reading: Readback.Reading = {
+    return this.#queue.readThroughUnsafe({
       label: CommandLabel.read(packedBytes, source),
       bytes: pitch * rows,
-      encode: (encoder, staging) => copyRows(encoder, source, region, pitch, staging, 0),
-      take: (staged) => TextureRows.packed(staged, pitch, rowBytes, rows)
-    }
-    return this.#queue.inOrderUnsafe((answer) => Readback.readThroughUnsafe(this.#opened, reading, answer), answer)
+      encode: (encoder, mapped) => copyRows(encoder, source, region, pitch, mapped, 0),
+      take: (mapped) => TextureRows.packed(mapped, pitch, rowBytes, rows)
+    }, answer)
   }
 
   readonly fillUnsafe: Driver["fillUnsafe"] = (target, region, element) => {

@@ -5,7 +5,8 @@
  * @internal
  */
 import * as Exit from "effect/Exit"
-import { readThroughUnsafe } from "../commands/Readback.ts"
+import { inScopes } from "../commands/ErrorScopes.ts"
+import * as Readback from "../commands/Readback.ts"
 import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { usageBits } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
@@ -111,30 +112,47 @@ export class KernelTimestamps {
     const { device, driverObjects } = this.#opened
     let resolved: WebGpuHandle.Buffer | undefined
     return new Promise((settle) => {
-      readThroughUnsafe(this.#opened, {
-        label: () => "read the times of kernels",
-        bytes,
-        encode: (encoder, staging) => {
-          resolved = device.createBuffer({ size: bytes, usage: usageBits.queryResolve | usageBits.copySrc })
-          driverObjects.add("timestamps")
-          for (const [index, { querySet, timed }] of sets.entries()) {
-            encoder.resolveQuerySet(querySet, 0, 2 * timed.length, resolved, index * setBytes)
-          }
-          encoder.copyBufferToBuffer(resolved, 0, staging, 0, bytes)
+      Readback.readUnsafe(
+        this.#opened,
+        {
+          label: () => "read the times of kernels",
+          bytes,
+          encode: (encoder, staging) => {
+            resolved = device.createBuffer({ size: bytes, usage: usageBits.queryResolve | usageBits.copySrc })
+            driverObjects.add("timestamps")
+            for (const [index, { querySet, timed }] of sets.entries()) {
+              encoder.resolveQuerySet(querySet, 0, 2 * timed.length, resolved, index * setBytes)
+            }
+            encoder.copyBufferToBuffer(resolved, 0, staging, 0, bytes)
+          },
+          take: (staged) => staged.slice(0)
         },
-        take: (staged) => staged.slice(0)
-      }, (answer) => {
-        if (resolved !== undefined) {
-          resolved.destroy()
-          driverObjects.remove("timestamps")
+        alone(device),
+        (answer) => {
+          if (resolved !== undefined) {
+            resolved.destroy()
+            driverObjects.remove("timestamps")
+          }
+          this.#destroy(sets)
+          if (Exit.isSuccess(answer)) reportAll(sets, new BigUint64Array(answer.value))
+          settle()
         }
-        this.#destroy(sets)
-        if (Exit.isSuccess(answer)) reportAll(sets, new BigUint64Array(answer.value))
-        settle()
-      })
+      )
     })
   }
 }
+
+/** A submit for a read alone. */
+const alone = (device: WebGpuHandle.Device): Readback.Submit => ({
+  run: (encode, submitted) =>
+    inScopes(device, () => {
+      const encoder = device.createCommandEncoder()
+      encode(encoder)
+      device.queue.submit([encoder.finish()])
+      submitted()
+    }),
+  done: (buffer) => buffer.destroy()
+})
 
 /** Calls the callbacks, except where a driver has set its clock back or the dispatch did not run. */
 const reportAll = (sets: ReadonlyArray<Timestamps>, nanoseconds: BigUint64Array): void => {

@@ -15,6 +15,8 @@ export class UniformRing {
   readonly #alignment: number
   #host = new DataView(new ArrayBuffer(smallest))
   #used = 0
+  /** What the buffer has from its start on: a loop over the same dispatches need not write it again. */
+  #uploaded = new Int32Array(0)
   #buffer: WebGpuHandle.Buffer | undefined
 
   constructor(opened: OpenDevice) {
@@ -36,15 +38,27 @@ export class UniformRing {
   }
 
   /**
-   * Writes what was added since the last upload; none if there was nothing. To be called in the flush's error scopes.
+   * Writes what was added since the last upload, unless the buffer has it; none if there was nothing. To be called in the flush's error
+   * scopes.
    */
   upload(): WebGpuHandle.Buffer | undefined {
     const used = this.#used
     if (used === 0) return undefined
     this.#used = 0
     const buffer = this.#atLeast(this.#host.byteLength)
-    this.#opened.device.queue.writeBuffer(buffer, 0, this.#host.buffer as ArrayBuffer, 0, used)
+    const words = new Int32Array(this.#host.buffer as ArrayBuffer, 0, used / 4)
+    if (this.#has(words)) return buffer
+    this.#opened.device.queue.writeBuffer(buffer, 0, words)
+    if (this.#uploaded.length < words.length) this.#uploaded = words.slice()
+    else this.#uploaded.set(words)
     return buffer
+  }
+
+  #has(words: Int32Array): boolean {
+    const uploaded = this.#uploaded
+    if (uploaded.length < words.length) return false
+    for (let at = 0; at < words.length; at++) if (uploaded[at] !== words[at]) return false
+    return true
   }
 
   /** Destroys the buffer; the next upload makes a new one. */
@@ -52,6 +66,7 @@ export class UniformRing {
     if (this.#buffer === undefined) return
     this.#buffer.destroy()
     this.#buffer = undefined
+    this.#uploaded = new Int32Array(0)
     this.#opened.driverObjects.remove("uniform")
   }
 

@@ -16,7 +16,8 @@ import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { countOf, extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
-import { command as encoded, type EncodedCommand } from "../commands/EncodedCommand.ts"
+import type { CommandList } from "../commands/CommandList.ts"
+import { command as encoded } from "../commands/EncodedCommand.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
@@ -36,16 +37,6 @@ import {
   workgroups,
   writeScalars
 } from "./WgslSource.ts"
-
-/** A dispatch as the queue records it. */
-export interface DispatchCommand extends Bound {
-  readonly _tag: "dispatch"
-  readonly label: CommandLabel.CommandLabel
-  readonly kernel: WebGpuKernel
-  readonly groups: readonly [x: number, y: number, z?: number]
-  /** Where its scalars are in the uniform ring. */
-  readonly uniformOffset: number
-}
 
 export class WebGpuKernel extends CompiledKernel {
   readonly source: WgslSource
@@ -78,8 +69,8 @@ export class WebGpuKernel extends CompiledKernel {
     return new UniformRing(this.#opened)
   }
 
-  /** What the queue records for a dispatch. Its scalars are then in the ring. */
-  command(dispatch: Dispatch, uniforms: UniformRing): DispatchCommand | EncodedCommand | GpuError {
+  /** Records a dispatch, or returns why it cannot run. Its scalars are then in the ring. */
+  record(dispatch: Dispatch, uniforms: UniformRing, commands: CommandList): GpuError | undefined {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable
@@ -100,41 +91,34 @@ export class WebGpuKernel extends CompiledKernel {
     const { members, uniformBytes } = this.source
     const uniformOffset = uniforms.add(uniformBytes)
     writeScalars(uniforms.view, uniformOffset, members, dispatch)
-    const { images, samplers, timed, vectors } = dispatch
-    const label = CommandLabel.dispatch(this.kernel.name, count, range)
-    const command = { _tag: "dispatch", label, kernel: this, vectors, images, samplers, groups, uniformOffset } as const
-    const conflicts = ReadConflicts.of(vectors, this.#reads)
-    return timed === undefined && conflicts === undefined ? command : this.#alone(command, conflicts, timed)
+    const conflicts = ReadConflicts.of(dispatch.vectors, this.#reads)
+    const timestamps = dispatch.timed && KernelTimestamps.of(this.#opened)
+    if (conflicts === undefined && timestamps === undefined) {
+      commands.dispatch(this, dispatch, groups, uniformOffset)
+      return undefined
+    }
+    // In a pass of its own, where it is timed or reads copies. A device without timestamps times nothing.
+    commands.add(encoded(CommandLabel.dispatch(this.kernel.name, count, range), (encoder, { scratch }, uniforms) => {
+      // A device that has kernels has loaded it.
+      const bound = conflicts ? ReadConflicts.resolved(encoder, dispatch, conflicts, scratch.value!) : dispatch
+      const pass = timestamps ? timestamps.begin(encoder, dispatch.timed!) : encoder.beginComputePass()
+      pass.setPipeline(this.pipeline)
+      this.encode(pass, uniforms!, bound, groups, uniformOffset)
+      pass.end()
+    }))
+    return undefined
   }
 
   /** Into a pass that has the kernel's pipeline already. */
   encode(
     pass: WebGpuHandle.ComputePassEncoder,
-    { groups, uniformOffset }: DispatchCommand,
     uniforms: WebGpuHandle.Buffer,
-    bound: Bound
+    bound: Bound,
+    groups: readonly [x: number, y: number, z?: number],
+    uniformOffset: number
   ): void {
     pass.setBindGroup(0, this.bindGroups.get(uniforms, this.source.uniformBytes, bound), [uniformOffset])
     pass.dispatchWorkgroups(...groups)
-  }
-
-  /** In a pass of its own, where it is timed or reads copies; else the dispatch as it is, as on a device without timestamps. */
-  #alone(
-    command: DispatchCommand,
-    conflicts: ReadConflicts.ReadConflicts | undefined,
-    timed: Dispatch["timed"]
-  ): DispatchCommand | EncodedCommand {
-    const timestamps = timed && KernelTimestamps.of(this.#opened)
-    if (timestamps === undefined && conflicts === undefined) return command
-    return encoded(command.label, (encoder, { scratch }, uniforms) => {
-      if (uniforms === undefined) return
-      // A device that has kernels has loaded it.
-      const bound = conflicts ? ReadConflicts.resolved(encoder, command, conflicts, scratch.value!) : command
-      const pass = timed && timestamps ? timestamps.begin(encoder, timed) : encoder.beginComputePass()
-      pass.setPipeline(this.pipeline)
-      this.encode(pass, command, uniforms, bound)
-      pass.end()
-    })
   }
 }
 
