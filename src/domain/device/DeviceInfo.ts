@@ -92,6 +92,11 @@ export interface DeviceInfo {
   /** The driver or platform and its version. */
   readonly driver: string
   readonly limits: DeviceLimits
+  /**
+   * Whether its kernels run on the cores of a CPU, as far as the backend knows: few long items then suit it, and many
+   * workgroups do not. It only affects speed, and the order in which floats are added.
+   */
+  readonly isCpu?: boolean | undefined
   /** Element types that kernels can use. */
   readonly dtypes: ReadonlySet<DType>
   /**

@@ -123,6 +123,23 @@ export interface Eights {
 }
 
 /**
+ * What kernels for workgroups use of a language besides single items: memory that the items of a workgroup share, and a
+ * barrier at which they wait for each other. An item's number in its workgroup is `local_index`, and `group_id.x` is that of
+ * the workgroup, as in every `GroupKernel`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface GroupStatements {
+  /** The statement at which every item waits until all have come, and then sees what they stored. */
+  readonly barrier: string
+  /** The element of a local memory at an index that is inside it. */
+  readonly load: (memory: string, index: string, dtype: DType) => string
+  /** The statement that stores a value in a local memory. */
+  readonly store: (memory: string, index: string, value: string, dtype: DType) => string
+}
+
+/**
  * Writes kernels of expressions in a language. It throws a GpuError for what the language cannot express, and the
  * dispatch fails with it.
  *
@@ -174,4 +191,6 @@ export interface LanguageWriter {
   /** The body of a kernel. */
   readonly body: (statements: Statements) => KernelBody
   readonly eights?: Eights | undefined
+  /** Needed where bodies are statements of items and a device of the backend has `limits.groups`. */
+  readonly groups?: GroupStatements | undefined
 }

@@ -1,7 +1,8 @@
 /**
  * Reductions of arrays: of all elements to an array without axes, or along an axis, which the result does not have.
  *
- * The order of combination depends on the shape and the axis only, so that a program gives the same result every time. Sums
+ * The order of combination depends on the shape, the axis and the kind of device only, not on where elements lie in memory, so
+ * that sums of one array, of a view and of a copy have the same bits in each run on a device. Sums
  * of `n` floats are made of partial sums, so that their rounding errors grow with the root of `n` at most, not with `n`.
  *
  * @since 0.1.0

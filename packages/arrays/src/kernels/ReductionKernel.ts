@@ -120,8 +120,8 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
  *
  * **Details**
  *
- * The order of combination depends only on the number of elements and `commutative`, never on timing or on the
- * device, so equal input gives equal output, and devices only differ in their rounding of each operation. A
+ * The order of combination depends only on the number of elements, `commutative` and the kind of device, never on timing,
+ * so equal input gives equal output on a device. Floats that a CPU, a GPU and the host combine may differ by rounding. A
  * chain of combinations is at most `n / 65536 + 600` long instead of `n`, and so is the number of rounding errors that a
  * float sum accumulates.
  *

@@ -16,9 +16,11 @@ import * as fc from "fast-check"
 import { hasStats, isConsistent, layer, nextTurn, open, ParkAt, reasonOf } from "../../../../test/support/hostPool.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import * as Expression from "../../src/kernels/expression/Expression.ts"
-import { divide, type Division } from "../../src/kernels/reduction/Chunks.ts"
+import { divide, type Runner } from "../../src/kernels/reduction/Division.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
+import { divide as divideScan } from "../../src/kernels/scan/Scan.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
+import { chainOf } from "./ReductionModel.ts"
 
 const x = VectorArg("f32", "x", { access: "read" })
 
@@ -38,42 +40,39 @@ const cumsum = ScanKernel.make({
   neutral: 0
 })
 
-describe("the chunks of a reduction", () => {
+describe("the parts of a reduction", () => {
   const rows = fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 2 ** 32 - 1 }))
   const length = fc.oneof(
     fc.integer({ min: 1, max: 2000 }),
     fc.integer({ min: 1, max: 200_000 }),
     fc.integer({ min: 1, max: 2 ** 32 - 1 })
   )
-  const neighbours = fc.constantFrom("elements" as const, "lanes" as const, "rows" as const)
+  const runner = fc.constantFrom<Runner>("items", "cpu", "gpu")
 
-  /** The divisions of the kernels, one after the other. */
-  const divisions = (rows: number, length: number, near: Parameters<typeof divide>[2]): ReadonlyArray<Division> => {
-    const first = divide(rows, length, near)
-    return first.chunks === 1 ? [first] : [first, ...divisions(rows, first.chunks, near)]
-  }
-
-  it("hold every element once", () => {
-    fc.assert(fc.property(rows, length, neighbours, (rows, length, near) => {
-      const { chunks, lanes, span } = divide(rows, length, near)
-      const segments = chunks / lanes
-      assert.isTrue(Number.isInteger(segments) && (near === "lanes" || lanes === 1))
-      assert.isTrue((segments - 1) * lanes * span < length && segments * lanes * span >= length)
+  it("are whole rows, or none of them empty", () => {
+    fc.assert(fc.property(rows, length, runner, (rows, length, runner) => {
+      const { parts, segment } = divide(rows, length, runner)
+      assert.isTrue((parts - 1) * segment < length && parts * segment >= length)
     }))
   })
 
-  it("are so many that three kernels do, and no more than 65,536, or a few for each of many rows", () => {
-    fc.assert(fc.property(rows, length, neighbours, (rows, length, near) => {
-      const all = divisions(rows, length, near)
-      assert.isAtMost(all.length, 3)
-      for (const { chunks } of all) assert.isTrue(rows * chunks <= 65_536 || chunks <= 16)
+  it("are combined by two kernels where there are workgroups", () => {
+    fc.assert(fc.property(rows, length, fc.constantFrom<Runner>("cpu", "gpu"), (rows, length, runner) => {
+      strictEqual(divide(rows, divide(rows, length, runner).parts, runner).parts, 1)
     }))
   })
 
   it("keep chains of combinations short", () => {
-    fc.assert(fc.property(length, neighbours, (length, near) => {
-      const chain = divisions(1, length, near).reduce((sum, { span }) => sum + span, 0)
-      assert.isAtMost(chain, length / 65_536 + 600)
+    fc.assert(fc.property(length, runner, (length, runner) => {
+      assert.isAtMost(chainOf(1, length, runner), length / 65_536 + 600)
+    }))
+  })
+
+  it("of scans are whole rows, or many and none of them empty", () => {
+    fc.assert(fc.property(rows, length, (rows, length) => {
+      const { parts, segment } = divideScan(rows, length)
+      assert.isTrue((parts - 1) * segment < length && parts * segment >= length)
+      assert.isTrue(parts === 1 || rows * parts <= 65_536)
     }))
   })
 })
@@ -302,10 +301,10 @@ describe("a mistake in a run", () => {
         combine: (a, b) => Object.fromEntries(names.map((name) => [name, Expr.add(a[name]!, b[name]!)])),
         neutral: all(0)
       })
-      const lease = yield* BufferPool.allocate(4 * 257)
-      const results = yield* Effect.scoped(ReductionKernel.run(many, { x: lease }, 256))
+      const lease = yield* BufferPool.allocate(4 * 2049)
+      const results = yield* Effect.scoped(ReductionKernel.run(many, { x: lease }, 2048))
       deepStrictEqual(Object.keys(results), names)
-      const reason = yield* reasonOf(ReductionKernel.run(many, { x: lease }, 257))
+      const reason = yield* reasonOf(ReductionKernel.run(many, { x: lease }, 2049))
       assert(reason._tag === "LimitExceeded")
       deepStrictEqual([reason.limitName, reason.requested, reason.limit], ["maxVectorArguments", 10, 8])
       yield* hasStats({ activeBlocks: 1 })

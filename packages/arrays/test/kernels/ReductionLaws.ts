@@ -1,5 +1,6 @@
 /**
- * The results of reductions on every backend, against plain loops. The lengths need one, two and three kernels.
+ * The results of reductions on every backend, against plain loops. The lengths are at the ends of what one item, a group or
+ * one kernel does.
  */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -13,13 +14,16 @@ import type * as Layer from "effect/Layer"
 import { Random } from "../../../testing/src/Random.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import * as Expression from "../../src/kernels/expression/Expression.ts"
-import { divide } from "../../src/kernels/reduction/Chunks.ts"
 import * as Reduction from "../../src/kernels/reduction/Reduction.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
+import { chainOf, reduced, runnerOn } from "./ReductionModel.ts"
 
 export type Gpu = BufferPool.BufferPool | CommandQueue.CommandQueue
 
-export const lengths = [0, 1, 2, 63, 64, 65, 66, 255, 256, 257, 1000, 65_537, 1_000_003]
+export const lengths = [0, 1, 2, 31, 32, 33, 63, 64, 65, 66, 255, 256, 257, 1000, 2047, 2048, 2049, 4095, 4096, 4097]
+  .concat(
+    [65_535, 65_536, 65_537, 1_000_003]
+  )
 
 type Numbers = DType.TypedArrayOf["f32" | "i32" | "u32"]
 
@@ -30,22 +34,15 @@ export const upload = Effect.fnUntraced(function*(data: Numbers) {
   return lease
 })
 
-/** Combines in the order of the kernels, and rounds where they do. */
-const reduced = (
-  length: number,
-  commutative: boolean,
-  neutral: number,
-  combine: Combine,
-  at: (k: number) => number
-): number => {
-  const { chunks, lanes, span } = divide(1, length, commutative ? "lanes" : "elements")
-  const states = Array.from({ length: chunks }, () => neutral)
-  for (let k = 0; k < length; k++) {
-    const segment = Math.floor(k / (lanes * span))
-    const chunk = segment * lanes + (k - segment * lanes * span) % lanes
-    states[chunk] = combine(states[chunk]!, at(k))
+/** The sum of numbers in double precision, with what each addition loses added at the end. */
+const compensated = (numbers: ReadonlyArray<number>): number => {
+  let [sum, lost] = [0, 0]
+  for (const number of numbers) {
+    const next = sum + number
+    lost += Math.abs(sum) < Math.abs(number) ? number - next + sum : sum - next + number
+    sum = next
   }
-  return chunks === 1 ? states[0]! : reduced(chunks, commutative, neutral, combine, (k) => states[k]!)
+  return sum + lost
 }
 
 type Combine = (a: number, b: number) => number
@@ -194,16 +191,17 @@ const greedy = ReductionKernel.make({
     VectorArg("u32", "from0", { access: "read" }),
     ScalarArg("u32", "length"),
     ScalarArg("u32", "rows"),
-    ScalarArg("u32", "chunks"),
-    ScalarArg("u32", "span"),
-    ScalarArg("u32", "across")
+    ScalarArg("u32", "parts"),
+    ScalarArg("u32", "segment"),
+    ScalarArg("u32", "shared0")
   ],
-  map: ({ across, chunks, from0, length, rows, span, state0 }, index) =>
-    [across, chunks, from0, length, rows, span, state0].reduce((sum, value) => Expr.add(sum, value), index),
+  map: ({ from0, length, parts, rows, segment, shared0, state0 }, index) =>
+    [from0, length, parts, rows, segment, shared0, state0].reduce((sum, value) => Expr.add(sum, value), index),
   combine: (a, b) => Expr.add(a, b),
   neutral: 0
 })
 
+/** This is no lawful combination: it counts how often the kernels combine. */
 const swapped = ReductionKernel.makeState({
   name: "swapped",
   args: [],
@@ -246,6 +244,8 @@ const shapes = [
   [7, 300],
   [300, 7],
   [40, 257],
+  [63, 33],
+  [100, 129],
   [1000, 1000],
   [5, 70_000],
   [70_000, 3]
@@ -260,6 +260,7 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
       it.effect(`sums, multiplies and compares ${dtype}`, () =>
         Effect.gen(function*() {
           const random = new Random(seed)
+          const order = { runner: runnerOn((yield* CommandQueue.CommandQueue).info), commutative: true }
           for (const n of lengthsHere) {
             const elements = samples[dtype](n, random)
             const data = Array.from(elements)
@@ -277,10 +278,10 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
             strictEqual((yield* BufferPool.stats).activeBlocks, before)
             const [lowest, highest] = extremes[dtype]
             const expected = [
-              reduced(n, true, 0, (a, b) => round(a + b), (k) => data[k]!),
+              reduced(1, data, order, 0, (a, b) => round(a + b)),
               data.reduce((a, b) => Math.min(a, b), highest),
               data.reduce((a, b) => Math.max(a, b), lowest),
-              reduced(n, true, 1, multiplied[dtype], (k) => data[k]!)
+              reduced(1, data, order, 1, multiplied[dtype])
             ]
             deepStrictEqual(
               leases.map((values) => Array.from(values)),
@@ -292,19 +293,24 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
     }
 
     it.effect(
-      "adds floats in the same order each time, with an error that grows with the chunks",
+      "adds floats in the same order each time, with an error that grows with the parts of a row",
       () =>
         Effect.gen(function*() {
           const random = new Random(seed)
+          const runner = runnerOn((yield* CommandQueue.CommandQueue).info)
           for (const n of lengthsHere) {
             const data = Float32Array.from({ length: n + 3 }, () => random.integer(0, 1e9) / 1e9)
             const x = yield* upload(data)
             for (const [index, sum] of sums.entries()) {
               const lease = yield* ReductionKernel.run(sum, { x: { buffer: x, offset: 3 } }, n)
               const [result] = yield* CommandQueue.read(lease, Float32Array)
-              strictEqual(result, reduced(n, index === 0, 0, (a, b) => Math.fround(a + b), (k) => data[k + 3]!))
-              const exact = data.subarray(3).reduce((a, b) => a + b, 0)
-              assert.isAtMost(Math.abs(result! - exact), exact * (n / 65_536 + 600) * 2 ** -24, `${n} elements`)
+              const row = Array.from(data.subarray(3))
+              strictEqual(
+                result,
+                reduced(1, row, { runner, commutative: index === 0 }, 0, (a, b) => Math.fround(a + b))
+              )
+              const exact = compensated(row)
+              assert.isAtMost(Math.abs(result! - exact), exact * chainOf(1, n, runner) * 2 ** -24, `${n} elements`)
             }
           }
         })
@@ -355,7 +361,7 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
     it.effect("leaves a program its names", () =>
       Effect.gen(function*() {
         const x = yield* upload(Uint32Array.from({ length: 301 }, (_, k) => k))
-        const numbers = { length: 1, rows: 20, chunks: 300, span: 4000, across: 50_000 }
+        const numbers = { length: 1, rows: 20, parts: 300, segment: 4000, shared0: 50_000 }
         const args = { state0: { buffer: x, offset: 1 }, from0: x, ...numbers }
         const lease = yield* ReductionKernel.run(greedy, args, 300)
         let expected = 0
@@ -365,10 +371,12 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
 
     it.effect("moves one value of a state to another, and needs no vector", () =>
       Effect.gen(function*() {
-        for (const [count, expected] of [[4, [1, 2]], [5, [2, 1]]] as const) {
+        const order = { runner: runnerOn((yield* CommandQueue.CommandQueue).info), commutative: false }
+        for (const count of [1, 4, 5, 2000]) {
           const { x, y } = yield* ReductionKernel.run(swapped, {}, count)
           const [[a], [b]] = [yield* CommandQueue.read(x, Int32Array), yield* CommandQueue.read(y, Int32Array)]
-          deepStrictEqual([a, b], [...expected])
+          const elements = Array.from({ length: count }, () => 12)
+          deepStrictEqual(10 * a! + b!, reduced(1, elements, order, 12, (state) => state === 12 ? 21 : 12))
         }
       }))
 

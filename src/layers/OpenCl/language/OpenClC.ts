@@ -234,9 +234,12 @@ const decimal = (value: number): string => {
 /** What others must know of it. */
 export const language: Language = { id: "opencl", name: "OpenCL C", bodies: "items", hasEights: true }
 
+const load: LanguageWriter["load"] = (vector, index, dtype) => `${vector}[${index}]${dtype === "bool" ? " != 0" : ""}`
+
 export const openClC: LanguageWriter = {
   ...itemSubscripts,
-  load: (vector, index, dtype) => `${vector}[${index}]${dtype === "bool" ? " != 0" : ""}`,
+  load,
+  groups: { barrier: "barrier(CLK_LOCAL_MEM_FENCE);", load, store: itemSubscripts.store },
   language,
   declare: (name, type, value) => `const ${names[type]} ${name} = ${value};`,
   constant,

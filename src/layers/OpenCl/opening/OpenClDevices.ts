@@ -132,6 +132,7 @@ export const makeInfo = (platform: OpenClPlatform, device: OpenClDevice, copyAli
   name: device.name,
   vendor: device.vendor,
   driver: `${platform.name}, ${device.version}, driver ${device.driverVersion}`,
+  isCpu: device.type === "cpu",
   limits: {
     maxBufferSize: device.maxAllocationBytes,
     // A kernel gets lengths as 32-bit numbers of elements. Vectors of 2-byte elements may be too long for that: each

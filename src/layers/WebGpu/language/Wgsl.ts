@@ -227,6 +227,8 @@ export const wgsl: LanguageWriter = {
   constant,
   apply,
   variable: (name, type, value) => `var ${name}: ${typeNames[type]} = ${value};`,
+  // Small integers are not packed there.
+  groups: { barrier: "workgroupBarrier();", load: itemSubscripts.load, store: itemSubscripts.store },
   walk: ({ begin, position, step, times }, lines) => [
     `var ${position}: u32 = ${begin};`,
     `for (var ${rounds} = 0u; ${rounds} < ${times}; ${rounds}++) {`,

@@ -217,6 +217,7 @@ const infoOf = (
   name: nameOf(info),
   vendor: info?.vendor ?? "",
   driver: info?.description ?? "",
+  isCpu: info?.isFallbackAdapter === true,
   limits: {
     maxBufferSize: roundDown4(limits.maxBufferSize),
     maxBindingSize: roundDown4(limits.maxStorageBufferBindingSize),

@@ -1,7 +1,7 @@
 /**
  * Each element combined with those before it.
  *
- * The order of combination depends on the shape and the axis only, as that of reductions does. Chunks of neighbours are combined
+ * The order of combination depends on the shape and the axis only. Chunks of neighbours are combined
  * first, so that rounding errors grow with the length of chunks, not with that of the array.
  *
  * @since 0.1.0

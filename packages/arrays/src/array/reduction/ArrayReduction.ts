@@ -117,12 +117,10 @@ const rowsOf = (
   inner: RowAxes
 ): Rows => {
   if (axes === undefined || inner === undefined) return { rows: 1, length: size, neighbours: "positions" }
-  const last = axes.at(-1) ?? shape.length
   return {
     rows: Shape.size(shape.filter((_, axis) => !axes.includes(axis))),
     length: Shape.size(axes.map((axis) => shape[axis]!)),
-    neighbours: neighboursOf(plan, inner),
-    order: Shape.size(shape.slice(last + 1)) > 1 ? "rows" : "positions"
+    neighbours: neighboursOf(plan, inner)
   }
 }
 

@@ -4,25 +4,35 @@
  * @internal
  */
 import * as Kernel from "effect-gpu-pool/Kernel"
-import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
+import type { LocalArg, NumericArgument } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../Expr.ts"
 import { dtypesOf, usedIn } from "../expression/Inspection.ts"
+import { groupItems } from "./Division.ts"
 
-/** A kernel of the same statements in every language. */
+/** A kernel of the same statements in every language; for workgroups, where it has local memory. */
 export const make = (options: {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
+  readonly local?: ReadonlyArray<LocalArg> | undefined
   /** The scalar with the most elements of an item. */
   readonly span: string
   /** Every expression that the statements compute. */
   readonly expressions: ReadonlyArray<Expr.Expr>
-  /** Statements for item `i`. */
+  /** Statements for an item. */
   readonly write: (writer: LanguageWriter) => ReadonlyArray<string>
 }): Kernel.Kernel => {
-  const { args, expressions, name, span, write } = options
+  const { args, expressions, local, name, span, write } = options
   return Kernel.define(
-    { name, args, body: {}, dtypes: dtypesOf(expressions), workPerItem: span },
+    {
+      name,
+      args: [...args, ...(local ?? [])],
+      body: {},
+      dtypes: dtypesOf(expressions),
+      workPerItem: span,
+      workgroupSize: groupItems,
+      form: local === undefined ? undefined : "groups"
+    },
     (writer) => ({
       preamble: writer.preamble(usedIn(expressions)),
       body: writer.body({ name, args, before: [], inside: write(writer) })

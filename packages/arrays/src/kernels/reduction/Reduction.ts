@@ -1,9 +1,8 @@
 /**
  * Reductions along the rows of an iteration: the basis of {@link ReductionKernel} and of the reductions of arrays.
  *
- * A first kernel divides every row into chunks, each combined by one item, and a second kernel combines the states of the
- * chunks, repeatedly until each row has one. There are no barriers and no shared memory, so the algorithm and its order
- * are the same in every language.
+ * A first kernel divides long rows into parts, each combined by a group of items that share memory, or by one item, and a
+ * second kernel combines the states of the parts. The order of combination depends on the lengths and the device only.
  *
  * @internal
  */
@@ -11,9 +10,10 @@ import type { BufferLike } from "effect-gpu-pool/BufferLike"
 import { BufferPool } from "effect-gpu-pool/BufferPool"
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import type { ArgumentValue, DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import * as DType from "effect-gpu-pool/DType"
-import type { GpuError } from "effect-gpu-pool/GpuError"
+import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import type { NumericArgument } from "effect-gpu-pool/KernelArgument"
 import * as KernelSupport from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
@@ -21,7 +21,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { buffersOf } from "../Apart.ts"
-import { divide } from "./Chunks.ts"
+import { divide, groupItems, type Lanes, type Runner, runnerOf } from "./Division.ts"
 import * as ReductionPass from "./ReductionPass.ts"
 import type { Combine, Component, StateExprs } from "./State.ts"
 import { walkScalars, type WalkValues } from "./Walk.ts"
@@ -46,8 +46,9 @@ export class Reduction {
   readonly state: ReadonlyArray<Component>
   readonly commutative: boolean
   readonly #definition: ReductionDefinition
-  #first: ReductionPass.ReductionPass | undefined
-  #further: ReductionPass.ReductionPass | undefined
+  readonly #first = new Map<Lanes, ReductionPass.ReductionPass>()
+  readonly #further = new Map<Lanes, ReductionPass.ReductionPass>()
+  readonly #runners = new WeakMap<DeviceInfo, Runner>()
 
   constructor(definition: ReductionDefinition) {
     this.name = definition.name
@@ -57,13 +58,37 @@ export class Reduction {
   }
 
   /** The kernel from elements to states. */
-  get first(): ReductionPass.ReductionPass {
-    return this.#first ??= ReductionPass.generate({ ...this.#definition, map: () => this.#definition.map })
+  first(lanes: Lanes): ReductionPass.ReductionPass {
+    let pass = this.#first.get(lanes)
+    if (pass === undefined) {
+      pass = ReductionPass.generate({ ...this.#definition, map: () => this.#definition.map }, lanes)
+      this.#first.set(lanes, pass)
+    }
+    return pass
   }
 
   /** The kernel from states to fewer states. Short rows do not need it. */
-  get further(): ReductionPass.ReductionPass {
-    return this.#further ??= ReductionPass.generateFurther({ ...this.#definition, name: `${this.name}States` })
+  further(lanes: Lanes): ReductionPass.ReductionPass {
+    let pass = this.#further.get(lanes)
+    if (pass === undefined) {
+      pass = ReductionPass.generateFurther({ ...this.#definition, name: `${this.name}States` }, lanes)
+      this.#further.set(lanes, pass)
+    }
+    return pass
+  }
+
+  /**
+   * What runs its items on a device: single ones where the language or the device has no workgroups, or where they cannot
+   * have these arguments, since bodies of workgroups take some names for themselves.
+   */
+  runner(info: DeviceInfo): Runner {
+    let runner = this.#runners.get(info)
+    if (runner === undefined) {
+      const hasGroups = info.traits.language.bodies === "items" &&
+        !isGpuError(KernelSupport.checked(this.first(64).kernel, info))
+      this.#runners.set(info, runner = hasGroups ? runnerOf(info) : "items")
+    }
+    return runner
   }
 }
 
@@ -76,15 +101,8 @@ export interface Rows {
    * Which elements are neighbours in memory, and should be read by neighbouring items: those of one row, or those at one
    * position of neighbouring rows. It only affects speed.
    */
-  readonly neighbours: Neighbours
-  /**
-   * Which elements would be neighbours if the array were stored contiguously in its own order. Default: `neighbours`. The
-   * order of combination depends on this, so that it is the same for a view or a recorded array as for a copy of it.
-   */
-  readonly order?: Neighbours | undefined
+  readonly neighbours: "positions" | "rows"
 }
-
-type Neighbours = "positions" | "rows"
 
 export interface Services {
   readonly pool: BufferPool["Service"]
@@ -107,7 +125,7 @@ export const run = (
     return allocated(reduction, rows.rows, buffersOf(args), services, (results) =>
       rows.length === 0
         ? fillNeutral(reduction.state, results, services.queue)
-        : passes(reduction, reduction.first, args, rows, results, services))
+        : passes(reduction, (lanes) => reduction.first(lanes), args, rows, results, services))
   })
 
 /** The services of a fiber, for an effect that requires them. */
@@ -139,29 +157,37 @@ const allocated = (
 
 const passes = (
   reduction: Reduction,
-  pass: ReductionPass.ReductionPass,
+  passOf: (lanes: Lanes) => ReductionPass.ReductionPass,
   args: Arguments,
-  { length, neighbours, order = neighbours, rows }: Rows,
+  { length, neighbours, rows }: Rows,
   results: ReadonlyArray<PooledBuffer>,
   services: Services
 ): Effect.Effect<void, GpuError> => {
-  const division = divide(rows, length, order === "rows" ? "rows" : reduction.commutative ? "lanes" : "elements")
-  const { chunks } = division
-  const values = { ...division, rows, length, across: neighbours === "rows" ? 1 : 0 }
-  const dispatch = (outputs: ReadonlyArray<PooledBuffer>) => dispatchPass(pass, args, outputs, values, services)
-  if (chunks === 1) return dispatch(results)
-  const unsupported = KernelSupport.problem(reduction.further.kernel, services.queue.info)
+  const division = divide(rows, length, reduction.runner(services.queue.info))
+  const { interleaved, lanes, parts } = division
+  const values: PassValues = {
+    ...division,
+    rows,
+    length,
+    across: neighbours === "rows" ? 1 : 0,
+    interleaved: interleaved && reduction.commutative ? 1 : 0
+  }
+  const dispatch = (outputs: ReadonlyArray<PooledBuffer>) =>
+    dispatchPass(passOf(lanes), args, outputs, values, services)
+  if (parts === 1) return dispatch(results)
+  const further = (lanes: Lanes) => reduction.further(lanes)
+  const unsupported = KernelSupport.problem(further(1).kernel, services.queue.info)
   if (unsupported !== undefined) return unsupported
   const apart = [...buffersOf(args), ...results]
-  return withStates(reduction.state, rows * chunks, reduction.name, apart, services, (states) =>
+  return withStates(reduction.state, rows * parts, reduction.name, apart, services, (states) =>
     Effect.andThen(
       dispatch(states),
       Effect.suspend(() =>
         passes(
           reduction,
-          reduction.further,
+          further,
           statesAsArgs(states),
-          { rows, length: chunks, neighbours, order },
+          { rows, length: parts, neighbours: "positions" },
           results,
           services
         )
@@ -169,18 +195,26 @@ const passes = (
     ))
 }
 
-/** Records one kernel: an item for each chunk of each row. */
+/** The scalars of a kernel. */
+interface PassValues extends WalkValues {
+  readonly interleaved: number
+}
+
+/** Records one kernel: an item, or as many as share it, for each part of each row. The states of a row follow each other. */
 export const dispatchPass = (
-  { kernel, names, outputs }: ReductionPass.ReductionPass,
+  { kernel, lanes, names, outputs }: ReductionPass.ReductionPass,
   args: Arguments,
   states: ReadonlyArray<PooledBuffer>,
-  values: WalkValues,
+  values: PassValues,
   { queue }: Services
 ): Effect.Effect<void, GpuError> => {
   const all: Record<string, ArgumentValue> = { ...args }
   for (let index = 0; index < outputs.length; index++) all[outputs[index]!] = states[index]!
   for (const scalar of walkScalars) all[names[scalar]] = values[scalar]
-  return queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, values.rows * values.chunks)
+  all[names.interleaved] = values.interleaved
+  const { parts, rows } = values
+  const items = lanes === 1 ? rows * parts : Math.ceil(rows * lanes / groupItems) * parts * groupItems
+  return queue.dispatch(kernel, all as DispatchArguments<typeof kernel.args>, items)
 }
 
 /** The arguments of a kernel that takes states. */

@@ -1,124 +1,173 @@
 /**
- * One kernel of a reduction: each item combines the elements of a chunk into a state.
+ * One kernel of a reduction: an item, or a group of items that share memory, combines the elements of a part of a row into a
+ * state.
  *
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
 import type { Kernel } from "effect-gpu-pool/Kernel"
-import { type NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import { LocalArg, type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import * as Expression from "../expression/Expression.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "./ArgumentNames.ts"
+import { groupItems, type Lanes } from "./Division.ts"
+import * as Lane from "./Lane.ts"
+import * as LaneTree from "./LaneTree.ts"
 import * as LoopKernel from "./LoopKernel.ts"
-import { type Combine, type Component, gathered, neutralState, type StateExprs, variableOf } from "./State.ts"
+import * as State from "./State.ts"
 import * as Walk from "./Walk.ts"
 
 /** A kernel, and the names of its arguments. */
 export interface ReductionPass {
   readonly kernel: Kernel
+  readonly lanes: Lanes
   /** The vectors that the states are stored in. */
   readonly outputs: ReadonlyArray<string>
-  readonly names: Walk.WalkNames
+  readonly names: PassNames
+}
+
+interface PassNames extends Walk.WalkNames {
+  /** 1 where lanes take their elements in turn. */
+  readonly interleaved: string
 }
 
 export interface PassOptions {
   readonly name: string
   readonly args: ReadonlyArray<NumericArgument>
-  readonly state: ReadonlyArray<Component>
+  readonly state: ReadonlyArray<State.Component>
   /** The state of an element, given the names of the walk's scalars. */
-  readonly map: (names: Walk.WalkNames) => StateExprs
-  readonly combine: Combine
+  readonly map: (names: Walk.WalkNames) => State.StateExprs
+  readonly combine: State.Combine
 }
 
 /** The kernel that reduces the states that `map` makes from the arguments. */
-export const generate = (options: PassOptions): ReductionPass => {
-  const { args, name, state } = options
-  const names = new ArgumentNames(name, args)
-  const walkNames = Walk.walkNames(names)
-  const outputs = state.map(({ dtype }, index) => VectorArg(dtype, names.add(`state${index}`), { access: "write" }))
-  const walk = Walk.make(walkNames)
-  const body: Body = {
-    walk,
-    outputs,
-    neutral: neutralState(state),
-    next: options.combine(gathered(state), options.map(walkNames))
-  }
+export const generate = (options: PassOptions, lanes: Lanes): ReductionPass => {
+  const { args, combine, name, state } = options
+  const free = new ArgumentNames(name, args)
+  const names: PassNames = { ...Walk.walkNames(free), interleaved: free.add("interleaved") }
+  const outputs = state.map(({ dtype }, index) => VectorArg(dtype, free.add(`state${index}`), { access: "write" }))
+  const shared = state.map(({ dtype }, index) => LocalArg(dtype, free.add(`shared${index}`), groupItems))
+  const lane = Lane.make(names, names.interleaved, lanes)
+  const body: Body = { lane, outputs, shared, state, combine, map: options.map(names) }
   return {
     kernel: LoopKernel.make({
       name,
-      args: [...args, ...outputs, ...Walk.walkArgs(walkNames)],
-      span: walkNames.span,
-      expressions: [walk.row, walk.begin, walk.step, walk.times, ...body.neutral, ...body.next],
+      args: [...args, ...outputs, ...Walk.walkArgs(names), ScalarArg("u32", names.interleaved)],
+      local: lanes === 1 ? undefined : shared,
+      span: names.segment,
+      expressions: [
+        ...Lane.expressionsOf(lane),
+        ...State.neutralState(state),
+        ...combine(State.gathered(state), body.map),
+        ...combine(State.gathered(state), State.gathered(state, "0"))
+      ],
       write: (writer) => write(writer, body)
     }),
+    lanes,
     outputs: outputs.map((output) => output.name),
-    names: walkNames
+    names
   }
 }
 
 /** The kernel that reduces the states of an earlier kernel. */
-export const generateFurther = (options: Omit<PassOptions, "args" | "map">): ReductionPass => {
+export const generateFurther = (options: Omit<PassOptions, "args" | "map">, lanes: Lanes): ReductionPass => {
   const args = options.state.map((component, index) => stateArg(component, index))
-  const map = (names: Walk.WalkNames): StateExprs => {
+  const map = (names: Walk.WalkNames): State.StateExprs => {
     const at = { _tag: "Inside", index: Walk.stateIndex(names) } as const
     return args.map(({ dtype, name }) => Expression.make(dtype, { _tag: "Element", vector: name, dtype, at }))
   }
-  return generate({ ...options, args, map })
+  return generate({ ...options, args, map }, lanes)
 }
 
 /** The argument of a kernel that takes states: the values of one component. */
-export const stateArg = ({ dtype }: Component, index: number): VectorArg<string, DType> =>
+export const stateArg = ({ dtype }: State.Component, index: number): VectorArg<string, DType> =>
   VectorArg(dtype, stateArgName(index), { access: "read" })
 
 export const stateArgName = (component: number): string => `from${component}`
 
 interface Body {
-  readonly walk: Walk.Walk
+  readonly lane: Lane.Lane
   readonly outputs: ReadonlyArray<VectorArg<string, DType>>
-  readonly neutral: StateExprs
-  /** The state after an element, made of the state before it. */
-  readonly next: StateExprs
+  readonly shared: ReadonlyArray<LocalArg>
+  readonly state: ReadonlyArray<State.Component>
+  readonly combine: State.Combine
+  readonly map: State.StateExprs
 }
 
-/** Statements for item `i`. */
-const write = (writer: LanguageWriter, { neutral, next, outputs, walk }: Body): ReadonlyArray<string> => {
-  const item = new Statements(writer, { index: "i", indexVaries: false, prefix: "w" })
-  const moves = Walk.moves(walk, item)
-  const row = item.value(walk.row)
-  const element = new Statements(writer, {
-    index: moves.position,
-    indexVaries: true,
-    variables: { [Walk.rowVariable]: false }
+/** Statements for an item. */
+const write = (writer: LanguageWriter, body: Body): ReadonlyArray<string> => {
+  const { combine, lane: { row, sharing, target }, outputs, shared, state } = body
+  const item = new Statements(writer, {
+    index: sharing === undefined ? "i" : "group_id.x",
+    indexVaries: false,
+    variables: { local_index: false },
+    prefix: "w"
   })
-  const variables = neutral.map((expr, index) => writer.variable(variableOf(index), expr.type, element.value(expr)))
-  const values = next.map((expr) => element.value(expr))
-  return [
-    ...item.before,
-    writer.declare(Walk.rowVariable, "u32", row),
-    ...element.before,
-    ...variables,
-    ...writer.walk(moves, [...element.inside, ...assignments(writer, next, values)]),
-    ...outputs.map(({ dtype, name }, index) => writer.store(name, "i", variableOf(index), dtype))
+  const at = item.value(target)
+  const stored = outputs.map(({ dtype, name }, index) => writer.store(name, at, State.variableOf(index), dtype))
+  const lines = [
+    writer.declare(Walk.rowVariable, "u32", item.value(row)),
+    ...inStreams(writer, body, item),
+    ...(sharing === undefined ? stored : [
+      ...LaneTree.write(writer, sharing, item, shared, state, combine),
+      ...writer.when(item.value(sharing.isLast), stored)
+    ])
   ]
+  return [...item.before, ...lines]
 }
 
-/**
- * Assignments of the next state. All its values are computed before the first is assigned. A value that is only the old
- * value of another component is copied first, since that component may be assigned before.
- */
-const assignments = (
+/** The streams of a lane, and the elements that are left. */
+const numbers = Array.from({ length: Lane.streams + 1 }, (_, stream) => String(stream))
+
+/** Combines the elements of each stream in a state of its own, and then these states. */
+const inStreams = (
   writer: LanguageWriter,
-  next: StateExprs,
-  values: ReadonlyArray<string>
+  { combine, lane, map, state }: Body,
+  item: Statements
 ): ReadonlyArray<string> => {
-  const moved = values.map((value, index) => next[index]!.node._tag === "Variable" && value !== variableOf(index))
+  const neutral = State.neutralState(state)
+  const all = numbers.map((of) => {
+    const [position, prefix] = [`k${of}__`, `t${of}`]
+    const element = new Statements(writer, {
+      index: position,
+      indexVaries: true,
+      variables: { [Walk.rowVariable]: false },
+      prefix
+    })
+    const variables = neutral.map((expr, index) =>
+      writer.variable(State.variableOf(index, of), expr.type, element.value(expr))
+    )
+    const next = combine(State.gathered(state, of), map)
+    const values = next.map((expr) => element.value(expr))
+    return {
+      position,
+      before: [...element.before, ...variables],
+      inside: [...element.inside, ...State.assignments(writer, next, values, prefix, of)]
+    }
+  })
+  const [apart, begin, step, times] = [lane.apart, lane.begin, lane.advance, lane.rounds].map((expr) =>
+    item.value(expr)
+  )
+  const round = all.slice(0, Lane.streams).flatMap(({ inside, position }, index) =>
+    index === 0 ? inside : [
+      writer.declare(position, "u32", writer.apply("add", [all[index - 1]!.position, apart!], "u32", "u32")),
+      ...inside
+    ]
+  )
+  const rest = all[Lane.streams]!
   return [
-    ...values.flatMap((value, index) =>
-      moved[index] ? [writer.declare(`next__${index}`, next[index]!.type, value)] : []
-    ),
-    ...values.flatMap((value, index) =>
-      value === variableOf(index) ? [] : [writer.assign(variableOf(index), moved[index] ? `next__${index}` : value)]
+    ...all.flatMap(({ before }) => before),
+    ...writer.walk({ position: all[0]!.position, begin: begin!, step: step!, times: times! }, round),
+    ...writer.walk({
+      position: rest.position,
+      begin: item.value(lane.rest.begin),
+      step: item.value(lane.rest.step),
+      times: item.value(lane.rest.times)
+    }, rest.inside),
+    ...neutral.map(({ type }, index) => writer.variable(State.variableOf(index), type, State.variableOf(index, "0"))),
+    ...numbers.slice(1).flatMap((of) =>
+      State.combining(writer, combine(State.gathered(state), State.gathered(state, of)), `c${of}`)
     )
   ]
 }

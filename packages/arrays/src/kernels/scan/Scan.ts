@@ -18,7 +18,7 @@ import { buffersOf } from "../Apart.ts"
 import type * as Expr from "../Expr.ts"
 import * as Expression from "../expression/Expression.ts"
 import { helperName } from "../reduction/ArgumentNames.ts"
-import { divide } from "../reduction/Chunks.ts"
+import { equal, type Parts } from "../reduction/Division.ts"
 import * as Reduction from "../reduction/Reduction.ts"
 import { type ReductionPass, stateArg } from "../reduction/ReductionPass.ts"
 import { type Component, gathered } from "../reduction/State.ts"
@@ -72,7 +72,7 @@ export class Scan {
   /** The elements themselves. */
   get elements(): Level {
     this.#elements ??= ScanPass.generate({ ...this.#definition, map: () => this.#definition.map })
-    return levelOf(this.#elements, () => this.#totals.first)
+    return levelOf(this.#elements, () => this.#totals.first(1))
   }
 
   /** The states of chunks. */
@@ -86,11 +86,11 @@ export class Scan {
       combine,
       output: (scanned) => scanned
     })
-    return levelOf(this.#states, () => this.#totals.further)
+    return levelOf(this.#states, () => this.#totals.further(1))
   }
 }
 
-/** The state of a chunk: states are stored in the order of the items, as the results of their scan are. */
+/** The state of a chunk: those of a row follow each other, as the results of their scan do. */
 const stateAt = (state: Component, index: Expr.Expr<"u32">): Expr.Expr<DType> => {
   const { dtype, name } = stateArg(state, 0)
   return Expression.make(dtype, { _tag: "Element", vector: name, dtype, at: { _tag: "Inside", index } })
@@ -156,13 +156,13 @@ const level = (
   exclusive: boolean,
   services: Reduction.Services
 ): Effect.Effect<void, GpuError> => {
-  const division = divide(rows, length, "elements")
-  const { chunks } = division
-  const values = { ...division, rows, length, across: neighbours === "rows" ? 1 : 0 }
+  const division = divide(rows, length)
+  const { parts } = division
+  const values = { ...division, rows, length, across: neighbours === "rows" ? 1 : 0, interleaved: 0 }
   const state = [scan.state]
-  const items = rows * chunks
-  return Reduction.withStates(state, chunks === 1 ? 1 : items, scan.name, [result], services, ([before]) => {
-    const prepare = chunks === 1
+  const items = rows * parts
+  return Reduction.withStates(state, parts === 1 ? 1 : items, scan.name, [result], services, ([before]) => {
+    const prepare = parts === 1
       ? Reduction.fillNeutral(state, [before!], services.queue)
       : unsupported(scan, kernels, services) ??
         Reduction.withStates(
@@ -176,8 +176,8 @@ const level = (
               Reduction.dispatchPass(kernels.totals, args, totals, values, services),
               Effect.suspend(() => {
                 const states = Reduction.statesAsArgs(totals)
-                const ofChunks = { rows, length: chunks, width: neighbours === "rows" ? rows : 1, neighbours }
-                return level(scan, scan.states, states, ofChunks, before!, true, services)
+                const ofParts: Rows = { rows, length: parts, width: 1, neighbours: "positions" }
+                return level(scan, scan.states, states, ofParts, before!, true, services)
               })
             )
         )
@@ -193,6 +193,26 @@ const level = (
       })
     )
   })
+}
+
+/** An item scans up to this many elements alone: further kernels would cost more than they save. */
+const shortest = 256
+
+/** The most parts of a row: enough items for a large device, and few enough that their states are soon scanned. */
+const mostItems = 65_536
+
+/** The elements of an item in long rows. */
+const worthAnItem = 64
+
+/** Divides each of `rows` rows of `length` elements, at least one. */
+export const divide = (rows: number, length: number): Parts => {
+  const wanted = length <= shortest
+    ? 1
+    : length <= mostItems
+    ? Math.ceil(Math.sqrt(length))
+    : Math.ceil(length / worthAnItem)
+  const parts = Math.min(wanted, Math.floor(mostItems / rows))
+  return equal(length, parts < 4 ? 1 : parts)
 }
 
 /** Checks before the first kernel is sent whether the last one could be. */

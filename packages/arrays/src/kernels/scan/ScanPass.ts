@@ -52,7 +52,9 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
     width: free.add("width"),
     exclusive: free.add("exclusive")
   }
-  const walk = Walk.make(names)
+  const { block: row, part } = Walk.placeOf(names, Walk.scalar(names.rows))
+  const extent = Walk.extentOf(names, part)
+  const before = Expr.where(Expr.equal(Walk.scalar(names.parts), 1), 0, Walk.stateOfPart(names, row, part))
   const own = gathered([state])
   const place = Walk.placeInOrder(names, Walk.scalar(names.width))
   const next = combine(own, [map(place)])
@@ -62,7 +64,7 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
     operation: "where",
     operands: [Walk.isSet(flag), own[0]!, next[0]!]
   })
-  const body: Body = { walk, names, own, next, place, output: output(scanned) }
+  const body: Body = { row, ...extent, before, names, own, next, place, output: output(scanned) }
   return {
     kernel: LoopKernel.make({
       name,
@@ -74,8 +76,8 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
         ScalarArg("u32", names.width),
         ScalarArg("u32", names.exclusive)
       ],
-      span: names.span,
-      expressions: [walk.row, walk.begin, walk.step, walk.times, ...next, place, body.output],
+      span: names.segment,
+      expressions: [row, extent.begin, extent.size, before, ...next, place, body.output],
       write: (writer) => write(writer, body)
     }),
     names
@@ -83,7 +85,12 @@ export const generate = ({ args, combine, map, name, output, state }: ScanPassOp
 }
 
 interface Body {
-  readonly walk: Walk.Walk
+  readonly row: Expr.Expr<"u32">
+  /** The elements of the item in its row. */
+  readonly begin: Expr.Expr<"u32">
+  readonly size: Expr.Expr<"u32">
+  /** Where the state before them is. */
+  readonly before: Expr.Expr<"u32">
   readonly names: ScanNames
   readonly own: StateExprs
   readonly next: StateExprs
@@ -92,13 +99,19 @@ interface Body {
 }
 
 /** Statements for item `i`. */
-const write = (writer: LanguageWriter, { names, next, output, own, place, walk }: Body): ReadonlyArray<string> => {
+const write = (writer: LanguageWriter, { names, next, output, own, place, ...body }: Body): ReadonlyArray<string> => {
   const item = new Statements(writer, { index: "i", indexVaries: false, prefix: "w" })
-  const moves = Walk.moves(walk, item)
-  const row = item.value(walk.row)
-  const before = item.value(beforeIndex(names))
+  const position = "k__"
+  const moves = {
+    position,
+    begin: item.value(body.begin),
+    step: item.value(Expr.constant("u32", 1)),
+    times: item.value(body.size)
+  }
+  const row = item.value(body.row)
+  const before = item.value(body.before)
   const element = new Statements(writer, {
-    index: moves.position,
+    index: position,
     indexVaries: true,
     variables: { [Walk.rowVariable]: false }
   })
@@ -118,7 +131,3 @@ const write = (writer: LanguageWriter, { names, next, output, own, place, walk }
     ])
   ]
 }
-
-/** Where the state before item `i` is. */
-const beforeIndex = (names: ScanNames): Expr.Expr<"u32"> =>
-  Expr.where(Expr.equal(Walk.scalar(names.chunks), 1), 0, Expression.make("u32", { _tag: "Index" }))

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Random } from "../../../../testing/src/Random.ts"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
-import { divide } from "../../../src/kernels/reduction/Chunks.ts"
+import { chainOf, runnerOn } from "../../kernels/ReductionModel.ts"
 import { costOf, type Gpu, type GpuLayer, refuses } from "../ArrayBackends.ts"
 import * as Model from "../ArrayModel.ts"
 import { type TestedType, testedTypes } from "../TestedTypes.ts"
@@ -328,6 +328,24 @@ export const arrayReductionLaws = (
         assert.approximately(found[10]!, 0xa0000000, 0x200)
       }).pipe(Effect.scoped))
 
+    it.effect("combine elements of every type", () =>
+      Effect.gen(function*() {
+        const { info } = yield* CommandQueue
+        for (const [index, dtype] of [...info.dtypes].entries()) {
+          // one row, or rows that share a group
+          const [rows, length] = index % 2 === 0 ? [1, 401] : [70, 65]
+          const at = rows * length - 70
+          const ends = [[at, rows * length - at - 1]] as const
+          const one = yield* DeviceArray.pad(yield* DeviceArray.ones([1], { dtype }), ends)
+          const x = yield* DeviceArray.reshape(one, [rows, length])
+          strictEqual(yield* single(DeviceArray.any(x)), 1, dtype)
+          const sums = yield* DeviceArray.astype(yield* DeviceArray.sum(x, { axis: 1 }), "bool")
+          const expected = Array.from({ length: rows }, (_, row) => row === Math.floor(at / length) ? 1 : 0)
+          deepStrictEqual(Array.from((yield* DeviceArray.toHost(sums)) as ArrayLike<number>), expected, dtype)
+          if (dtype !== "c64") strictEqual(yield* single(DeviceArray.argmax(x)), at, dtype)
+        }
+      }).pipe(Effect.scoped))
+
     it.effect("sum halves in a wider type, and round once", () =>
       Effect.gen(function*() {
         const { info } = yield* CommandQueue
@@ -446,8 +464,7 @@ export const arrayReductionLaws = (
         const data = Float32Array.from({ length }, () => of.integer(0, 1e9) / 1e9)
         const x = yield* DeviceArray.fromHost(data)
         const exact = data.reduce((a, b) => a + b, 0)
-        const { chunks, span } = divide(1, length, "lanes")
-        const bound = exact * (span + chunks) * 2 ** -24
+        const bound = exact * chainOf(1, length, runnerOn((yield* CommandQueue).info)) * 2 ** -24
         assert.isAtMost(Math.abs((yield* single(DeviceArray.sum(x))) - exact), bound)
         assert.isAtMost(Math.abs((yield* single(DeviceArray.mean(x))) * length - exact), bound + exact * 2 ** -21)
         strictEqual(yield* single(DeviceArray.sum(x)), yield* single(DeviceArray.sum(x)))
