@@ -56,6 +56,10 @@ class Translation {
         const moves = { position: word(first), begin: word(second), step: word(third), times: word(fourth) }
         return js.walk(moves, this.lines(many(last)))
       }
+      case "each": {
+        const turn = { value: word(second), place: word(third), lines: this.lines(many(fourth)) }
+        return js.each(many(first).map((value) => this.#value(value)), "f32", turn)
+      }
       case "when":
         return js.when(this.#value(first), this.lines(many(second)), this.lines(many(third)))
       default:

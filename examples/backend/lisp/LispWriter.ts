@@ -21,6 +21,7 @@ export const writer: LanguageWriter.LanguageWriter = {
   variable: (name, type, value) => list("var", name, type, value),
   assign: (name, value) => list("set", name, value),
   walk: ({ begin, position, step, times }, lines) => [list("walk", position, begin, step, times, list(...lines))],
+  each: (values, _type, { lines, place, value }) => [list("each", list(...values), value, place, list(...lines))],
   when: (condition, lines, otherwise = []) => [list("when", condition, list(...lines), list(...otherwise))],
   preamble: () => "",
   body: ({ before, inside }) => [...before, ...inside].join("\n")

@@ -64,6 +64,9 @@ export const floats: Writings = {
 /** The name of the loop counter. */
 export const rounds = "round__"
 
+/** The name of a list of values, of which a loop takes one after the other. */
+export const listed = "listed__"
+
 /** Lines within braces, as most languages write them. */
 export const whenInBraces: LanguageWriter["when"] = (condition, lines, otherwise = []) => [
   `if (${condition}) {`,

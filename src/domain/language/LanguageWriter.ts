@@ -95,6 +95,18 @@ export interface Moves {
 }
 
 /**
+ * Lines that are run for one value after the other. They see it by a name, and by another its place in the list, a u32.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Turn {
+  readonly value: string
+  readonly place: string
+  readonly lines: ReadonlyArray<string>
+}
+
+/**
  * Vectors of eight numbers, for products of matrices. The type of a sum is the one that adds and multiplies as `dtype` does.
  *
  * @category models
@@ -111,15 +123,8 @@ export interface Eights {
   readonly addProduct: (sums: string, one: string, eight: string) => string
   /** Stores eight sums as elements from an index on. */
   readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
-  /** Stores sums as elements from an index on, without the first `skipped` ones. */
-  readonly storeRest: (
-    sums: ReadonlyArray<string>,
-    skipped: string,
-    vector: string,
-    index: string,
-    sum: DType,
-    to: DType
-  ) => ReadonlyArray<string>
+  /** Runs lines for each sum of several eights. */
+  readonly each: (sums: ReadonlyArray<string>, sum: DType, turn: Turn) => ReadonlyArray<string>
 }
 
 /**
@@ -180,6 +185,8 @@ export interface LanguageWriter {
   readonly assign: (name: string, value: string) => string
   /** Repeats lines for each position. It counts the rounds, since a position near 2^32 would wrap to 0 and never reach an end. */
   readonly walk: (moves: Moves, lines: ReadonlyArray<string>) => ReadonlyArray<string>
+  /** Runs lines for each of some named values of one type. */
+  readonly each: (values: ReadonlyArray<string>, type: DType, turn: Turn) => ReadonlyArray<string>
   /** Lines to run if a named truth value is true, and lines to run if it is false. */
   readonly when: (
     condition: string,

@@ -101,6 +101,42 @@ printed(DeviceArray.prototype, ({ dtype, lease, pending, shape }) => {
   return `DeviceArray(${dtype} ${Shape.format(shape)}${state})`
 })
 
+/** Where the matrices of an operand are in its memory, in elements. @internal */
+export interface Operand {
+  /** The array that has the memory; it may still be recorded. */
+  readonly array: DeviceArray
+  readonly dtype: DType
+  readonly offset: number
+  /** The stride from row to row of the first operand, or those along each axis of the columns of the second. */
+  readonly lines: ReadonlyArray<number>
+  /** The strides along each axis of the depth. */
+  readonly depth: ReadonlyArray<number>
+  /** The strides from matrix to matrix, along each axis of the batch. */
+  readonly batch: ReadonlyArray<number>
+}
+
+/**
+ * `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. The depth and the columns may have
+ * several axes, which are counted like one, the last axis fastest: so the windows of an array are the columns of a
+ * matrix that is nowhere in memory.
+ *
+ * @internal
+ */
+export interface MatrixProduct {
+  readonly dtype: DType
+  /** The shape of the result. */
+  readonly shape: Shape.Shape
+  readonly rows: number
+  /** The lengths of the axes of the columns, of the depth and of the batch, as few as possible. */
+  readonly columns: Shape.Shape
+  readonly depth: Shape.Shape
+  readonly batch: Shape.Shape
+  readonly a: Operand
+  readonly b: Operand
+  /** Where the result is stored. The elements of a row follow each other. */
+  readonly y: { readonly row: number; readonly batch: ReadonlyArray<number> }
+}
+
 /** @internal */
 export interface Recorded {
   readonly region: Region
@@ -108,7 +144,7 @@ export interface Recorded {
   readonly at: number
 }
 
-/** An elementwise operation that is recorded and not yet computed. @internal */
+/** An elementwise operation, or a product of matrices, that is recorded and not yet computed. @internal */
 export class Pending {
   readonly operation: ArrayOperation
   readonly operands: ReadonlyArray<DeviceArray | Scalar>
@@ -125,6 +161,12 @@ export class Pending {
   readonly depth: number
   /** Where and when it was recorded; `undefined` for an operation that is computed at once. */
   readonly recorded: Recorded | undefined
+  /** The product of which the array has the elements; its operands have memory. */
+  readonly product: MatrixProduct | undefined
+  /** Whether the array is a product, or was made of one when it was recorded. */
+  readonly hasProduct: boolean
+  /** By how many recorded operations the array is an operand, if it has a product. */
+  uses = 0
 
   constructor(
     operation: ArrayOperation,
@@ -132,8 +174,10 @@ export class Pending {
     operandTypes: ReadonlyArray<DType>,
     dtype: DType,
     scope?: Scope.Scope,
-    recorded?: Recorded
+    recorded?: Recorded,
+    product?: MatrixProduct
   ) {
+    this.product = product
     this.recorded = recorded
     this.operation = operation
     this.operands = operands
@@ -141,11 +185,18 @@ export class Pending {
     this.weight = weightOf(operation, operandTypes, dtype)
     this.scope = scope
     let deepest = 0
+    let hasProduct = product !== undefined
     for (let at = 0; at < operands.length; at++) {
       const operand = operands[at]!
-      const depth = typeof operand === "object" ? operand.pending?.depth : undefined
-      if (depth !== undefined && depth > deepest) deepest = depth
+      const pending = typeof operand === "object" ? operand.pending : undefined
+      if (pending === undefined) continue
+      if (pending.depth > deepest) deepest = pending.depth
+      if (pending.hasProduct) {
+        hasProduct = true
+        pending.uses += 1
+      }
     }
+    this.hasProduct = hasProduct
     this.depth = deepest + this.weight
   }
 }

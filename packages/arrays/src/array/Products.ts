@@ -50,7 +50,8 @@ export interface Product {
  * **Details**
  *
  * Transposed, sliced or broadcast operands are read in place, without a copy. Recorded operands, inside
- * `DeviceArray.lazy`, are computed first. Where the inner axis is empty the result is zeros.
+ * `DeviceArray.lazy`, are computed first; operations on the result there become part of its kernel. Where the inner axis is
+ * empty the result is zeros.
  *
  * The host computes a block of the result, of four by four elements or more, synchronously, which blocks the event loop
  * for a few milliseconds up to an inner axis of 131,072, and longer in proportion beyond. For longer axes add products
@@ -89,12 +90,12 @@ export const matmul: {
   <B extends DType>(
     that: ArrayOperand<B>
   ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
-} & Product = ofArray("matmul", (operation, self, that: DeviceArray) => multiply(operation, self, that), 2)
+} & Product = ofArray("matmul", (operation, self, that: DeviceArray) => multiply("matmul", operation, self, that), 2)
 
-const multiply = (operation: string, self: DeviceArray, that: DeviceArray): Computed => {
+const multiply = (name: string, operation: string, self: DeviceArray, that: DeviceArray): Computed => {
   const product = MatrixProduct.make(operation, self, that)
   if (product instanceof GpuError) return product
-  return product.shape.length === 0 ? innerProduct(self, that, product.dtype) : compute(operation, product)
+  return product.shape.length === 0 ? innerProduct(self, that, product.dtype) : compute(name, product)
 }
 
 const multiplication = plain("multiply")
@@ -153,5 +154,5 @@ export const dot: {
       "Use DeviceArray.matmul, which takes the leading axes as a batch."
     )
   }
-  return multiply(operation, self, that)
+  return multiply("dot", operation, self, that)
 }, 2)

@@ -133,9 +133,13 @@ export const scoped: {
  *
  * A mistake in shapes or types fails the operation that has it, as in the eager form. An error of the device occurs when
  * the chain is computed. That is when the effect ends, or earlier if something needs the elements: `toHost`,
- * `matmul` and views compute their operands; reductions compute them in their own kernel. A recorded array that two of
- * these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too many
- * arrays for one kernel of the device becomes several.
+ * `matmul`, convolutions and views compute their operands; reductions compute them in their own kernel. A recorded array
+ * that two of these need is computed twice; {@link evaluate} gives it memory once. A chain that is too long or reads too
+ * many arrays for one kernel of the device becomes several.
+ *
+ * Products and convolutions are recorded too. On WebGPU and OpenCL their kernel computes the operations on them as well,
+ * as the bias and the maximum of a layer, where these have its shape and no other kernel needs its elements; otherwise, and
+ * on the host, it stores them first.
  *
  * Intermediate memory lives until the effect ends. A {@link scoped} inside releases it earlier, and computes its
  * result. A `lazy` inside another only records more: its results become part of the outer kernels, and its `reserve`

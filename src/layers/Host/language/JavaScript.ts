@@ -12,6 +12,7 @@ import {
   comparing,
   computing,
   infix,
+  listed,
   rounds,
   whenInBraces,
   type Writings
@@ -209,6 +210,15 @@ export const writer: LanguageWriter = {
   walk: ({ begin, position, step, times }, lines) => [
     `for (let ${rounds} = 0, ${position} = ${begin}; ${rounds} < ${times}; ${rounds}++, ${position} += ${step}) {`,
     ...lines,
+    "}"
+  ],
+  each: (values, _type, { lines, place, value }) => [
+    "{",
+    `const ${listed} = [${values.join(", ")}]`,
+    `for (let ${place} = 0; ${place} < ${values.length}; ${place}++) {`,
+    `const ${value} = ${listed}[${place}]`,
+    ...lines,
+    "}",
     "}"
   ],
   when: whenInBraces,

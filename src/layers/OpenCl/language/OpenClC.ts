@@ -15,6 +15,7 @@ import {
   infix,
   integers,
   itemSubscripts,
+  listed,
   rounds,
   type Writing,
   type Writings
@@ -249,6 +250,15 @@ export const openClC: LanguageWriter = {
     `uint ${position} = ${begin};`,
     `for (uint ${rounds} = 0; ${rounds} < ${times}; ${rounds}++, ${position} += ${step}) {`,
     ...lines,
+    "}"
+  ],
+  each: (values, type, { lines, place, value }) => [
+    "{",
+    `const ${names[type]} ${listed}[${values.length}] = { ${values.join(", ")} };`,
+    `for (uint ${place} = 0; ${place} < ${values.length}; ${place}++) {`,
+    `const ${names[type]} ${value} = ${listed}[${place}];`,
+    ...lines,
+    "}",
     "}"
   ],
   // Each step is rounded by itself.

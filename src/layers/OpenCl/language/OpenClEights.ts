@@ -5,6 +5,7 @@
  * @internal
  */
 import type { DType } from "../../../domain/data/DType.ts"
+import { listed } from "../../../domain/language/CommonSyntax.ts"
 import type { Eights } from "../../../domain/language/LanguageWriter.ts"
 import { bitsOf, isFloat, isInteger, isLong, isUnsigned } from "../../../domain/language/Operation.ts"
 
@@ -49,20 +50,19 @@ const loadOne = (vector: string, index: string, from: DType, sum: DType): string
   return from === sum ? loaded : `(${wide(sum)}) ${loaded}`
 }
 
-/** A sum as an element in memory: cut to its bits. */
-const stored = (value: string, sum: DType, to: DType, eight: "" | "8"): string => {
-  if (to === "f16") return `(half) ${value}`
+/** The type of a sum itself. */
+const own = (sum: DType): string => isSigned(sum) ? memory[sum]! : wide(sum)
+
+/** Eight sums as elements in memory: cut to their bits. */
+const stored = (value: string, sum: DType, to: DType): string => {
   const name = memory[to]
   if (name === undefined || name === wide(sum)) return value
-  if (to === "bool") return eight === "" ? `${value} != 0` : `convert_uchar8(min(${value}, (uint8) 1))`
+  if (to === "bool") return `convert_uchar8(min(${value}, (uint8) 1))`
   const unsigned = isSigned(to) ? `u${name}` : name
   const bits = bitsOf(to)
-  const cut = bits === bitsOf(sum) ? value : `convert_${unsigned}${eight}(${value} & ${2 ** bits - 1}u)`
-  return isSigned(to) ? `as_${name}${eight}(${cut})` : cut
+  const cut = bits === bitsOf(sum) ? value : `convert_${unsigned}8(${value} & ${2 ** bits - 1}u)`
+  return isSigned(to) ? `as_${name}8(${cut})` : cut
 }
-
-/** The array in which sums lie of which not all are stored. */
-const part = "part__"
 
 export const eights: Eights = {
   one: (name, vector, index, from, sum) => `const ${wide(sum)} ${name} = ${loadOne(vector, index, from, sum)};`,
@@ -72,13 +72,14 @@ export const eights: Eights = {
   store: (sums, vector, index, sum, to) =>
     to === "f16"
       ? `vstore_half8(${sums}, 0, ${vector} + ${index});`
-      : `vstore8(${stored(sums, sum, to, "8")}, 0, ${vector} + ${index});`,
-  storeRest: (sums, skipped, vector, index, sum, to) => [
+      : `vstore8(${stored(sums, sum, to)}, 0, ${vector} + ${index});`,
+  each: (sums, sum, { lines, place, value }) => [
     "{",
-    `${wide(sum)} ${part}[${sums.length * 8}];`,
-    ...sums.map((eight, at) => `vstore8(${eight}, ${at}, ${part});`),
-    `for (uint c__ = ${skipped}; c__ < ${sums.length * 8}u; c__++) {`,
-    `${vector}[${index} + c__] = ${stored(`${part}[c__]`, sum, to, "")};`,
+    `${wide(sum)} ${listed}[${sums.length * 8}];`,
+    ...sums.map((eight, at) => `vstore8(${eight}, ${at}, ${listed});`),
+    `for (uint ${place} = 0; ${place} < ${sums.length * 8}; ${place}++) {`,
+    `const ${own(sum)} ${value} = ${own(sum) === wide(sum) ? "" : `as_${own(sum)}`}(${listed}[${place}]);`,
+    ...lines,
     "}",
     "}"
   ]

@@ -13,6 +13,7 @@ import {
   infix,
   integers,
   itemSubscripts,
+  listed,
   rounds,
   type Writing,
   type Writings
@@ -234,6 +235,15 @@ export const wgsl: LanguageWriter = {
     `for (var ${rounds} = 0u; ${rounds} < ${times}; ${rounds}++) {`,
     ...lines,
     `${position} += ${step};`,
+    "}"
+  ],
+  each: (values, type, { lines, place, value }) => [
+    "{",
+    `var ${listed} = array<${typeNames[type]}, ${values.length}>(${values.join(", ")});`,
+    `for (var ${place} = 0u; ${place} < ${values.length}u; ${place}++) {`,
+    `let ${value}: ${typeNames[type]} = ${listed}[${place}];`,
+    ...lines,
+    "}",
     "}"
   ],
   preamble: ({ constants, operations }) =>

@@ -8,6 +8,7 @@ import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { byteSize, type DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
+import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -20,10 +21,13 @@ import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { problemOf } from "../elementwise/Supported.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
+import type { MatrixProduct } from "../products/MatrixProduct.ts"
+import * as ProductKernel from "../products/ProductKernel.ts"
 import * as Cuts from "./Cuts.ts"
 import * as Plan from "./Plan.ts"
 import * as PlanExpressions from "./PlanExpressions.ts"
 import * as PlanKernels from "./PlanKernels.ts"
+import * as RecordedProducts from "./RecordedProducts.ts"
 import { Recording, type Region } from "./Recording.ts"
 import * as Writes from "./Writes.ts"
 
@@ -141,6 +145,29 @@ export const apply = <D extends DType>(
   })
 
 /**
+ * The elements of a product whose operands have memory: recorded inside `DeviceArray.lazy`, so that operations on them can
+ * become part of its kernel, else computed.
+ *
+ * @internal
+ */
+export const applyProduct = (operation: ArrayOperation, product: MatrixProduct): Computed =>
+  Effect.withFiber((fiber) => {
+    const { a, b, dtype, shape } = product
+    const services = servicesOf(fiber.context)
+    const unsupported = typeProblem(`DeviceArray.${operation.name}`, services.queue.info, dtype, "the elements")
+    if (unsupported !== undefined) return unsupported
+    const region = fiber.getRef(Recording)
+    const recorded = region === undefined ? undefined : { region, at: Writes.now() }
+    const operands = [a.array, b.array]
+    const array = dense(
+      dtype,
+      shape,
+      new Pending(operation, operands, [dtype, dtype], dtype, services.scope, recorded, product)
+    )
+    return recorded === undefined ? Effect.as(settle([array], services), array) : Exit.succeed(array)
+  })
+
+/**
  * Gives recorded arrays their memory: those of one shape by one kernel, as far as the device's limits allow. Arrays that
  * have memory stay as they are. The memory belongs to the scope that an array was recorded in, or to the caller's where
  * that is closed.
@@ -186,8 +213,15 @@ const settleAll = (arrays: Iterable<DeviceArray>, services: Services): Settled =
 const settle = (arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
   const [first] = arrays
   if (first === undefined) return Exit.void
+  const before = RecordedProducts.before(arrays, services.queue.info)
+  if (before.length > 0) {
+    return Effect.andThen(
+      Effect.forEach(before, (product) => settle([product].filter(Cuts.isRecorded), services), { discard: true }),
+      Effect.suspend(() => settle(arrays.filter(Cuts.isRecorded), services))
+    )
+  }
   const plan = Plan.make(arrays, first.shape)
-  return Plan.fits(plan, arrays.length, services.queue.info.limits.maxVectorArguments)
+  return plan.product !== undefined || Plan.fits(plan, arrays.length, services.queue.info.limits.maxVectorArguments)
     ? compute(plan, arrays, services)
     : settleInParts(plan, arrays, services)
 }
@@ -212,9 +246,13 @@ const settleInParts = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, serv
 
 const leaseOf = ({ lease }: Plan.Vector): PooledBuffer => lease
 
+/** The memory that the kernel of a product reads for it. */
+const leasesOf = (product: MatrixProduct | undefined): ReadonlyArray<PooledBuffer> =>
+  product === undefined ? [] : [product.a.array.lease!, product.b.array.lease!]
+
 const compute = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
   const [only] = arrays
-  const apart = plan.vectors.map(leaseOf)
+  const apart = [...plan.vectors.map(leaseOf), ...leasesOf(plan.product)]
   if (arrays.length === 1) {
     return Effect.flatMap(allocate(only!, apart, services), (lease) => fill(plan, arrays, [lease], services))
   }
@@ -279,9 +317,21 @@ const fill = (
   for (let index = 0; index < leases.length; index++) args[PlanExpressions.resultName(index)] = leases[index]!
   // After a failure the memory is released at once, since the scope may live for long.
   return Effect.onExitPrimitive(
-    Writes.problem(plan, region) ?? queue.dispatch(kernelOf(plan, evaluation), args, size),
+    Writes.problem(plan, region) ?? dispatch(plan, args, size, queue),
     (exit) => Exit.isSuccess(exit) ? settled(arrays, leases) : giveBack(leases)
   )
+}
+
+const dispatch = (
+  plan: Plan.Plan,
+  args: ReturnType<typeof PlanExpressions.argumentsOf>,
+  size: number,
+  queue: Services["queue"]
+): Effect.Effect<void, GpuError> => {
+  if (plan.product === undefined) return queue.dispatch(kernelOf(plan, evaluation), args, size)
+  const bound = ProductKernel.bind(plan, plan.product, queue.info.traits.language)
+  const [a, b] = leasesOf(plan.product)
+  return queue.dispatch(bound.kernel, { ...bound.args, ...args, a: a!, b: b! }, bound.count)
 }
 
 /**

@@ -13,6 +13,7 @@ import type { DeviceArray, Pending } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
 import { elementOf } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
+import type { MatrixProduct } from "../products/MatrixProduct.ts"
 import * as Indexing from "./Indexing.ts"
 
 /** Memory, and the type as which it is read. */
@@ -35,6 +36,8 @@ export interface Leaf {
 export type Step =
   | { readonly _tag: "Leaf"; readonly leaf: number; readonly dtype: DType }
   | { readonly _tag: "Number"; readonly dtype: DType }
+  /** An element of the product at the same place. */
+  | { readonly _tag: "Product"; readonly pending: Pending; readonly dtype: DType }
   | {
     readonly _tag: "Apply"
     readonly pending: Pending
@@ -48,6 +51,8 @@ export interface Plan {
   /** The numbers of the steps, in order. */
   readonly numbers: ReadonlyArray<Constant>
   readonly steps: ReadonlyArray<Step>
+  /** The product that the kernel computes, whose elements it passes through the other steps. */
+  readonly product: MatrixProduct | undefined
   /** Which steps are the results. */
   readonly results: ReadonlyArray<number>
   /** The lengths of the axes of the iteration, over which every leaf has strides. */
@@ -66,6 +71,7 @@ class Planner {
   readonly vectorOf: Array<number> = []
   readonly numbers: Array<Constant> = []
   readonly steps: Array<Step> = []
+  product: MatrixProduct | undefined
   weight = 0
   /** The array of each step. */
   readonly #made: Array<DeviceArray | undefined> = []
@@ -75,7 +81,7 @@ class Planner {
     const known = this.#stepOf(array)
     if (known !== undefined) return known
     const { pending } = array
-    return this.#add(pending === undefined ? this.#leaf(array) : this.#apply(array, pending), array)
+    return this.#add(this.#step(array, pending), array)
   }
 
   plan(results: ReadonlyArray<number>, iteration: Layout.Iteration): Plan {
@@ -85,8 +91,8 @@ class Planner {
       const { offset } = this.arrays[leaf]!
       leaves.push({ vector: this.vectorOf[leaf]!, offset, strides, access: Indexing.accessOf(offset, strides) })
     }
-    const { numbers, steps, vectors, weight } = this
-    return { vectors, leaves, numbers, steps, results, lengths: iteration.shape, weight }
+    const { numbers, product, steps, vectors, weight } = this
+    return { vectors, leaves, numbers, steps, product, results, lengths: iteration.shape, weight }
   }
 
   #stepOf(array: DeviceArray): number | undefined {
@@ -97,6 +103,13 @@ class Planner {
     }
     this.#steps ??= new Map(made.flatMap((known, step) => known === undefined ? [] : [[known, step]]))
     return this.#steps.get(array)
+  }
+
+  #step(array: DeviceArray, pending: Pending | undefined): Step {
+    if (pending === undefined) return this.#leaf(array)
+    if (pending.product === undefined) return this.#apply(array, pending)
+    this.product = pending.product
+    return { _tag: "Product", pending, dtype: array.dtype }
   }
 
   #add(step: Step, array: DeviceArray | undefined): number {
@@ -221,8 +234,17 @@ interface Extent {
 export const isModest = ({ axes, leaves, numbers, vectors, weight }: Extent, maxVectorArguments: number): boolean =>
   vectors <= maxVectorArguments && weight <= maxWeight && numbers + leaves * (1 + axes) + axes <= maxScalars
 
-/** Whether one kernel can have the plan, besides some vectors for its results. */
-export const fits = (
+/** Whether one kernel can have the plan, besides some vectors for its results. No kernel but its own has a product. */
+export const fits = (plan: Plan, outputs: number, maxVectorArguments: number): boolean =>
+  plan.product === undefined && areFew(plan, outputs, maxVectorArguments)
+
+/** Whether the kernel of a product can have the plan, besides some vectors for its results and those of the product. */
+export const fitsProduct = (plan: Plan, outputs: number, maxVectorArguments: number): boolean =>
+  areFew(plan, outputs + vectorsOfProduct, maxVectorArguments)
+
+const vectorsOfProduct = 2
+
+const areFew = (
   { leaves, lengths, numbers, vectors, weight }: Plan,
   outputs: number,
   maxVectorArguments: number

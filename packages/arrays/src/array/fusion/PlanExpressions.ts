@@ -52,6 +52,9 @@ export type Use = "stored" | "combined"
 
 const zeroName = "zero"
 
+/** The variable of an element of the plan's product. */
+export const productName = "product__"
+
 /**
  * Whether another operation, also a comparison, may use an operation's float result. Compilers of WGSL may fuse and
  * reorder the two, which would give other numbers than arrays in memory; so each such result is hidden from them.
@@ -60,14 +63,14 @@ const needsSeals = (steps: Plan["steps"], use: Use): boolean => {
   let operations = use === "combined" ? 1 : 0
   let floats = 0
   for (let step = 0; step < steps.length; step++) {
-    if (steps[step]!._tag === "Apply") operations += 1
+    if (steps[step]!._tag === "Apply" || steps[step]!._tag === "Product") operations += 1
     if (isSealable(steps[step]!)) floats += 1
   }
   return operations > 1 && floats > 0
 }
 
 const isSealable = (step: Plan["steps"][number]): boolean =>
-  step._tag === "Apply" && (isFloat(step.dtype) || step.dtype === "c64")
+  (step._tag === "Apply" || step._tag === "Product") && (isFloat(step.dtype) || step.dtype === "c64")
 
 /** The values of the arguments by name. */
 export const argumentsOf = (
@@ -131,9 +134,9 @@ class Generator {
       if (step._tag === "Leaf") values.push(leaves[step.leaf]!)
       else if (step._tag === "Number") values.push(this.#scalar(real(step.dtype), numberName(this.#numbers++)))
       else {
-        const { operandTypes, operation } = step.pending
-        const operands = step.operands.map((operand, at) => castTo(operandTypes[at]!, values[operand]!))
-        const value = operation.build(operands as ReadonlyArray<Expr.Expr<Expr.NumberType>>, step.dtype)
+        const value = step._tag === "Product"
+          ? Expression.make(step.dtype, { _tag: "Variable", name: productName })
+          : this.#applied(step, values)
         results[values.length] = value
         values.push(zero !== undefined && isSealable(step) ? seal(value, zero) : value)
       }
@@ -141,6 +144,15 @@ class Generator {
     return this.#plan.results.map((result) =>
       this.#use === "stored" ? results[result] ?? values[result]! : values[result]!
     )
+  }
+
+  #applied(
+    { dtype, operands: steps, pending }: Extract<Plan["steps"][number], { readonly _tag: "Apply" }>,
+    values: ReadonlyArray<Expr.Expr<DType>>
+  ): Expr.Expr<DType> {
+    const { operandTypes, operation } = pending
+    const operands = steps.map((operand, at) => castTo(operandTypes[at]!, values[operand]!))
+    return operation.build(operands as ReadonlyArray<Expr.Expr<Expr.NumberType>>, dtype)
   }
 
   #scalar<D extends DType>(dtype: D, name: string): Expr.Expr<D> {
@@ -193,7 +205,7 @@ export const castTo = (dtype: DType, operand: Expr.Expr<DType>): Expr.Expr<DType
 /** The name of a kernel, made from its operations so that an error says what failed. */
 export const nameOf = ({ steps }: Plan): string => {
   const names = steps.flatMap((step) =>
-    step._tag === "Apply" ? [step.pending.operation.name.replaceAll(/\W+/g, "_")] : []
+    step._tag === "Apply" || step._tag === "Product" ? [step.pending.operation.name.replaceAll(/\W+/g, "_")] : []
   )
   const distinct = [...new Set(names)]
   const shown = distinct.slice(0, 6).join("_")

@@ -91,6 +91,7 @@ const walk = <A>(root: Node<A>, { leaves, lengths, results, steps, vectors }: Pl
     const step = steps[index]!
     if (step._tag === "Apply") node = applied(node, step)
     else if (step._tag === "Number") node = node.child(-2 - types[step.dtype])
+    else if (step._tag === "Product") node = node.child(-2 - radix - types[step.dtype])
     else {
       const leaf = leaves[step.leaf]!
       node = node.child((leaf.vector * radix + types[vectors[leaf.vector]!.dtype]) * radix + accesses[leaf.access])

@@ -5,6 +5,7 @@
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import type { Recorded } from "../ArrayValue.ts"
 import type { Plan } from "./Plan.ts"
 import type { Region } from "./Recording.ts"
 
@@ -31,21 +32,31 @@ export const problem = (
   region: Region | undefined
 ): GpuError | undefined => {
   for (const step of steps) {
-    if (step._tag !== "Apply") continue
-    const { operation, recorded } = step.pending
+    if (step._tag !== "Apply" && step._tag !== "Product") continue
+    const { operation, product, recorded } = step.pending
     if (recorded === undefined) continue
     if (recorded.region !== region && (recorded.region.isTraced || region?.isTraced === true)) {
       return elsewhere(operation.name)
     }
     if (writes === 0) continue
+    if (product !== undefined && (isLate(product.a.array.lease, recorded) || isLate(product.b.array.lease, recorded))) {
+      return stale(operation.name)
+    }
+    if (step._tag === "Product") continue
     for (const operand of step.operands) {
       const read = steps[operand]!
-      if (read._tag !== "Leaf") continue
-      const last = written.get(vectors[leaves[read.leaf]!.vector]!.lease)
-      if (last !== undefined && last > recorded.at) return stale(operation.name)
+      if (read._tag === "Leaf" && isLate(vectors[leaves[read.leaf]!.vector]!.lease, recorded)) {
+        return stale(operation.name)
+      }
     }
   }
   return undefined
+}
+
+/** Whether memory was written after an operation was recorded. */
+const isLate = (lease: PooledBuffer | undefined, { at }: Recorded): boolean => {
+  const last = lease === undefined ? undefined : written.get(lease)
+  return last !== undefined && last > at
 }
 
 const stale = (name: string): GpuError =>

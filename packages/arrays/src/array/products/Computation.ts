@@ -11,32 +11,38 @@ import * as Operations from "../../kernels/expression/Operations.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import * as FreshArray from "../FreshArray.ts"
-import { apply, type ArrayServices, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
+import { apply, applyProduct, type ArrayServices, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
 import { scoped } from "../Regions.ts"
 import type { MatrixProduct, Operand } from "./MatrixProduct.ts"
-import * as ProductKernel from "./ProductKernel.ts"
 
 /** A pattern of one byte fits buffers of every size, also those of an odd number of 2-byte elements. */
 const zero = Uint8Array.of(0)
 
-/** The result of a product, in memory. Recorded operands are computed first. */
-export const compute = (operation: string, product: MatrixProduct): Computed => {
+/** The result of a product: recorded inside `DeviceArray.lazy`, else in memory. Recorded operands are computed first. */
+export const compute = (name: string, product: MatrixProduct): Computed => {
   const { a, b, depth, dtype, shape } = product
-  if (dtype === "c64") return complexProduct(operation, product)
+  if (dtype === "c64") return complexProduct(name, product)
   return Effect.andThen(
     evaluateAll([a.array, b.array]),
-    FreshArray.make(operation, dtype, shape, (y, queue) => {
-      if (Shape.size(depth) === 0) return queue.fill(y, zero)
-      const { args, count, kernel } = ProductKernel.bind(product, queue.info.traits.language)
-      return queue.dispatch(kernel, { ...args, a: a.array.lease!, b: b.array.lease!, y }, count)
-    }, () => [a.array.lease!, b.array.lease!])
+    Shape.size(depth) === 0
+      ? FreshArray.make(`DeviceArray.${name}`, dtype, shape, (y, queue) => queue.fill(y, zero))
+      : applyProduct(operationOf(name), product)
   )
 }
 
+const operations = new Map<string, ArrayOperation>()
+
+/** A product among operations on elements: one object for each name. */
+const operationOf = (name: string): ArrayOperation => {
+  let operation = operations.get(name)
+  if (operation === undefined) operations.set(name, operation = { name, build: ([element]) => element! })
+  return operation
+}
+
 /** Four products of real matrices: the parts of complex ones are views of their memory. */
-const complexProduct = (operation: string, product: MatrixProduct): Computed =>
+const complexProduct = (name: string, product: MatrixProduct): Computed =>
   scoped(Effect.flatMap(
     Effect.andThen(evaluateAll([product.a.array, product.b.array]), () => {
       const [a, b] = [partsOf(product.a), partsOf(product.b)]
@@ -46,7 +52,7 @@ const complexProduct = (operation: string, product: MatrixProduct): Computed =>
       ): Effect.Effect<DeviceArray | number, GpuError, ArrayServices> =>
         x === undefined || y === undefined
           ? Effect.succeed(0)
-          : compute(operation, { ...product, dtype: Promotion.promote(x.dtype, y.dtype), a: x, b: y })
+          : compute(name, { ...product, dtype: Promotion.promote(x.dtype, y.dtype), a: x, b: y })
       return Effect.all([
         ofParts(a.real, b.real),
         ofParts(a.imaginary, b.imaginary),

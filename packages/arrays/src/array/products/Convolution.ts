@@ -7,6 +7,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import { ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
 import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
@@ -101,7 +102,7 @@ export const convolve: {
     }
     const [before, after] = border
     const count = signal.size + before + after - filter.size + 1
-    return withBorders(signal, [border], (padded) => compute(operation, Windows.reversed(padded, filter, count)))
+    return withBorders(signal, [border], (padded) => compute("convolve", Windows.reversed(padded, filter, count)))
   },
   isBeforeArray
 )
@@ -119,7 +120,7 @@ const borderOf = (mode: ConvolveMode, length: number): Windows.Border | undefine
   }
 }
 
-/** The product of a signal with zeros around it, which are given back when the product is under way. */
+/** The product of a signal with zeros around it, which are given back when the product is under way; a recorded one needs them. */
 const withBorders = (
   signal: DeviceArray,
   borders: ReadonlyArray<Windows.Border>,
@@ -127,7 +128,9 @@ const withBorders = (
 ): Computed =>
   borders.every(([before, after]) => before + after === 0) ? use(signal) : Effect.flatMap(
     pad(signal, borders),
-    (padded) => Effect.onExitPrimitive(use(padded), () => Effect.ignore(release(padded.lease!)))
+    (padded) =>
+      Effect.onExitPrimitive(use(padded), (exit) =>
+        Exit.isSuccess(exit) && exit.value.pending !== undefined ? undefined : Effect.ignore(release(padded.lease!)))
   )
 
 /**
@@ -214,7 +217,7 @@ export const conv: {
     return withBorders(
       self,
       [[0, 0], [0, 0], ...windows.borders],
-      (padded): Computed => compute(operation, Windows.product(windows, padded, filters))
+      (padded): Computed => compute("conv", Windows.product(windows, padded, filters))
     )
   },
   isBeforeArray

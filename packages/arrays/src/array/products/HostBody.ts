@@ -15,11 +15,11 @@ import type { Axes, Types } from "./TileBody.ts"
 const signed = (stride: number): number => stride | 0
 
 /** A block is computed when its first item is in the range. */
-export const hostBody = (types: Types, axes: Axes): HostBody<ReadonlyArray<NumericArgument>> => {
+export const hostBody = (types: Types, axes: Axes, result: string): HostBody<ReadonlyArray<NumericArgument>> => {
   const compute = isFloat(types.sum) ? computeFloats : computeIntegers
   const rounds = (dtype: DType): boolean => types.sum === "f32" && !isFloat(dtype)
   return hostFunction(
-    { axes: { ...axes }, compute, roundsA: rounds(types.a), roundsB: rounds(types.b), signed },
+    { axes: { ...axes }, compute, roundsA: rounds(types.a), roundsB: rounds(types.b), result, signed },
     bodyOf
   )
 }
@@ -29,11 +29,13 @@ interface Uses {
   readonly compute: (block: Block) => void
   readonly roundsA: boolean
   readonly roundsB: boolean
+  readonly result: string
   readonly signed: (stride: number) => number
 }
 
 const bodyOf =
-  ({ axes, compute, roundsA, roundsB, signed }: Uses): HostBody<ReadonlyArray<NumericArgument>> => (from, to, args) => {
+  ({ axes, compute, result, roundsA, roundsB, signed }: Uses): HostBody<ReadonlyArray<NumericArgument>> =>
+  (from, to, args) => {
     const number = (name: string): number => args[name] as number
     const vector = (name: string): Elements => args[name] as Elements
     const blockItems = number("blockItems")
@@ -97,7 +99,7 @@ const bodyOf =
         depth,
         a: { ...a, lines: rowStarts },
         b: { ...b, lines: columnStarts },
-        y: vector("y"),
+        y: vector(result),
         at: begin("y", matrix) + row * number("yRow") + column,
         row: number("yRow")
       }

@@ -3,46 +3,13 @@
  *
  * @internal
  */
-import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import type { DeviceArray } from "../ArrayValue.ts"
+import type { DeviceArray, MatrixProduct, Operand } from "../ArrayValue.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
 
-/** Where the matrices of an operand are in its memory, in elements. */
-export interface Operand {
-  /** The array that has the memory; it may still be recorded. */
-  readonly array: DeviceArray
-  readonly dtype: DType
-  readonly offset: number
-  /** The stride from row to row of the first operand, or those along each axis of the columns of the second. */
-  readonly lines: ReadonlyArray<number>
-  /** The strides along each axis of the depth. */
-  readonly depth: ReadonlyArray<number>
-  /** The strides from matrix to matrix, along each axis of the batch. */
-  readonly batch: ReadonlyArray<number>
-}
-
-/**
- * `rows` times `depth` by `depth` times `columns`, for each matrix of the batch. The depth and the columns may have
- * several axes, which are counted like one, the last axis fastest: so the windows of an array are the columns of a
- * matrix that is nowhere in memory.
- */
-export interface MatrixProduct {
-  readonly dtype: DType
-  /** The shape of the result. */
-  readonly shape: Shape.Shape
-  readonly rows: number
-  /** The lengths of the axes of the columns, of the depth and of the batch, as few as possible. */
-  readonly columns: Shape.Shape
-  readonly depth: Shape.Shape
-  readonly batch: Shape.Shape
-  readonly a: Operand
-  readonly b: Operand
-  /** Where the result is stored. The elements of a row follow each other. */
-  readonly y: { readonly row: number; readonly batch: ReadonlyArray<number> }
-}
+export type { MatrixProduct, Operand } from "../ArrayValue.ts"
 
 /** How many matrices there are. */
 export const matrices = ({ batch }: MatrixProduct): number => Shape.size(batch)

@@ -9,7 +9,10 @@ import * as Kernel from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { Language } from "effect-gpu-pool/Language"
 import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
-import { usedIn } from "../../kernels/expression/Inspection.ts"
+import { dtypesOf, usedIn } from "../../kernels/expression/Inspection.ts"
+import type { Plan } from "../fusion/Plan.ts"
+import * as PlanExpressions from "../fusion/PlanExpressions.ts"
+import * as PlanKernels from "../fusion/PlanKernels.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
 import { Memo } from "../Memo.ts"
@@ -40,10 +43,10 @@ const sumOf = (dtype: DType): DType => {
 }
 
 /** The kernel for a product that has something to compute. */
-export const bind = (product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
-  if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(product)
+export const bind = (plan: Plan, product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
+  if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(plan, product)
   const byRows = byLastAxis(product)
-  return hasEights && isWide(byRows) ? bindTiles(byRows, true) : bindTiles(product, false)
+  return hasEights && isWide(byRows) ? bindTiles(plan, byRows, true) : bindTiles(plan, product, false)
 }
 
 /** Blocks are copied to arrays of doubles or of integers of 32 bits, and stored as they are. */
@@ -95,33 +98,55 @@ const groupOf = (down: number, across: number): Tile => {
   return { rows, columns: Math.min(Math.floor(itemsOfGroup / rows), across) }
 }
 
-const bindTiles = (product: MatrixProduct, vectors: boolean): Bound => {
+const bindTiles = (plan: Plan, product: MatrixProduct, vectors: boolean): Bound => {
   const columns = Shape.size(product.columns)
   const tile = tileOf(product.rows, columns, vectors)
   const group = groupOf(Math.ceil(product.rows / tile.rows), Math.ceil(columns / tile.columns))
   const groupsAcross = Math.ceil(columns / (tile.columns * group.columns))
   const groups = groupsAcross * Math.ceil(product.rows / (tile.rows * group.rows))
   const how = `${tile.rows}x${tile.columns}${vectors ? " vectors" : ""}`
+  const form = forms.get(keyOf(how, product), () => ({
+    types: typesOf(product),
+    axes: axesOf(product),
+    scalars: [...Object.keys(scalarsOf(product)), "groupRows", "groupColumns", "groupsAcross", "groups"],
+    tile,
+    vectors
+  }))
   return {
-    kernel: kernels.get(keyOf(how, product), () => tileKernel(product, tile, vectors)),
+    kernel: kernelOf(plan, form),
     args: { ...scalarsOf(product), groupRows: group.rows, groupColumns: group.columns, groupsAcross, groups },
     count: matrices(product) * groups * group.rows * group.columns
   }
 }
 
-const bindBlocks = (product: MatrixProduct): Bound => {
+const bindBlocks = (plan: Plan, product: MatrixProduct): Bound => {
   const [columns, depth] = [Shape.size(product.columns), Shape.size(product.depth)]
   const { blockColumns, blockItems, blockRows, count } = Blocks.divide(matrices(product), product.rows, columns, depth)
+  const form = forms.get(keyOf("blocks", product), () => ({
+    types: typesOf(product),
+    axes: axesOf(product),
+    scalars: [...Object.keys(scalarsOf(product)), "blockRows", "blockColumns", "blockItems"]
+  }))
   return {
-    kernel: kernels.get(keyOf("blocks", product), () => blockKernel(product)),
+    kernel: kernelOf(plan, form),
     args: { ...scalarsOf(product), blockRows, blockColumns, blockItems },
     count
   }
 }
 
-const kernels = new Memo<Kernel.Kernel>(256)
+/** What the source of a product's kernel depends on, besides the operations on its elements: one object for each such form. */
+interface Form {
+  readonly types: Types
+  readonly axes: Axes
+  readonly scalars: ReadonlyArray<string>
+  /** Left out where the kernel is a function of blocks. */
+  readonly tile?: Tile
+  readonly vectors?: boolean
+}
 
-/** The cache key: everything that the source depends on. */
+const forms = new Memo<Form>(256)
+
+/** The cache key of a form. */
 const keyOf = (how: string, { a, b, batch, columns, depth }: MatrixProduct): string =>
   `${how}:${a.dtype}:${b.dtype}:${batch.length}:${columns.length}:${depth.length}`
 
@@ -161,32 +186,32 @@ const axesOf = ({ batch, columns, depth }: MatrixProduct): Axes => ({
 /** Strides as arguments: indices are computed modulo 2^32, in which strides may be negative. */
 const modulo = (stride: number): number => stride >>> 0
 
-const argumentsOf = (types: Types, scalars: ReadonlyArray<string>): ReadonlyArray<NumericArgument> => [
-  VectorArg(types.a, "a", { access: "read" }),
-  VectorArg(types.b, "b", { access: "read" }),
-  VectorArg(types.y, "y", { access: "write" }),
-  ...scalars.map((name) => ScalarArg("u32", name))
+const operands = ({ a, b }: Types): ReadonlyArray<NumericArgument> => [
+  VectorArg(a, "a", { access: "read" }),
+  VectorArg(b, "b", { access: "read" })
 ]
 
-const name = "matmul"
-
-const tileKernel = (product: MatrixProduct, tile: Tile, vectors: boolean): Kernel.Kernel => {
-  const types = typesOf(product)
-  const axes = axesOf(product)
-  const scalars = [...Object.keys(scalarsOf(product)), "groupRows", "groupColumns", "groupsAcross", "groups"]
-  const args = argumentsOf(types, scalars)
-  return Kernel.define({ name, args, workgroupSize: itemsOfGroup, body: {} }, (writer) => {
+const kernelOf = PlanKernels.make(1024, (planned: PlanKernels.Planned, form: Form): Kernel.Kernel => {
+  const { axes, scalars, tile, types, vectors } = form
+  const names = planned.expressions.map((_, index) => PlanExpressions.resultName(index))
+  const args = [
+    ...operands(types),
+    ...planned.args,
+    ...planned.expressions.map(({ type }, index) => VectorArg(type, names[index]!, { access: "write" })),
+    ...scalars.map((scalar) => ScalarArg("u32", scalar))
+  ]
+  const { expressions, name } = planned
+  if (tile === undefined) {
+    const body = hostBody(types, axes, names[0]!)
+    return Kernel.define({ name, args, body: {} }, () => ({ preamble: "", body }))
+  }
+  const options = { name, args, workgroupSize: itemsOfGroup, body: {}, dtypes: dtypesOf(expressions) }
+  return Kernel.define(options, (writer) => {
     const { eights } = writer
-    const inside = vectors && eights !== undefined
-      ? VectorBody.vectorBody(writer, eights, tile.rows, types, axes)
-      : scalarBody(writer, tile, types, axes)
-    return { preamble: writer.preamble(usedIn([])), body: writer.body({ name, args, before: [], inside }) }
+    const results = { product: PlanExpressions.productName, expressions, names }
+    const inside = vectors === true && eights !== undefined
+      ? VectorBody.vectorBody(writer, eights, tile.rows, types, axes, results)
+      : scalarBody(writer, tile, types, axes, results)
+    return { preamble: writer.preamble(usedIn(expressions)), body: writer.body({ name, args, before: [], inside }) }
   })
-}
-
-const blockKernel = (product: MatrixProduct): Kernel.Kernel => {
-  const scalars = [...Object.keys(scalarsOf(product)), "blockRows", "blockColumns", "blockItems"]
-  const types = typesOf(product)
-  const body = hostBody(types, axesOf(product))
-  return Kernel.define({ name, args: argumentsOf(types, scalars), body: {} }, () => ({ preamble: "", body }))
-}
+})

@@ -8,7 +8,9 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type * as Expr from "../../kernels/Expr.ts"
 import { held } from "../../kernels/expression/Expression.ts"
+import { Statements } from "../../kernels/expression/Statements.ts"
 import { Indices } from "./Indices.ts"
 
 /** Rows and columns of the result that one item computes. */
@@ -123,20 +125,6 @@ const columnStarts = (
     at.strided(begin.b, "bColumn", placesOf(at, axes, "across", place))
   )
 
-/** Statements for one line of a tile, under the condition that the result has it; the first line always exists. */
-export const onLine = (
-  at: Indices,
-  first: string,
-  line: number,
-  length: string,
-  work: (at: Indices) => void
-): void => {
-  if (line === 0) return work(at)
-  const within = at.within()
-  work(within)
-  at.lines.push(...at.writer.when(at.compare("less", at.plus(first, line), length), within.lines))
-}
-
 /** Names of two positions: how far an element of each operand is from where its line begins. */
 export interface Moved {
   readonly a: string
@@ -166,19 +154,60 @@ export const alongDepth = (at: Indices, axes: number, round: Indices, moved: Mov
   at.lines.push(...lines)
 }
 
-/** Where a row of the tile begins in the result. */
-export const resultRow = (at: Indices, { begin, row }: Place, line: number, column: string): string =>
-  at.add(at.add(begin.y, at.multiply(at.plus(row, line), at.scalar("yRow"))), column)
+/** What a kernel stores for each element of a product, which is a variable of the expressions. */
+export interface Results {
+  readonly product: string
+  readonly expressions: ReadonlyArray<Expr.Expr<DType>>
+  /** The vector of each. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** The names of a sum, and of its place in the tile, where each is stored. */
+export const turn = { value: "sum__", place: "place__" }
+
+/**
+ * Statements that store the results for a sum of the tile, if the result has its place. The tile begins at `first` along
+ * the columns, and has the columns from that of the place on.
+ */
+export const storeOne = (
+  outer: Indices,
+  { columns }: Tile,
+  types: Types,
+  { begin, column, columns: allColumns, row, rows }: Place,
+  { expressions, names, product }: Results,
+  first: string
+): ReadonlyArray<string> => {
+  const at = outer.within()
+  const { writer } = at
+  const [line, inLine] = at.divide(turn.place, at.constant(columns))
+  const [y, x] = [at.add(row, line), at.add(first, inLine)]
+  const isOwn = at.apply("logicalNot", [at.compare("less", x, column)], "bool")
+  const isInside = at.apply("logicalAnd", [at.compare("less", y, rows), at.compare("less", x, allColumns)], "bool")
+  const stores = at.apply("logicalAnd", [isOwn, isInside], "bool")
+  const inside = at.within()
+  const index = inside.add(inside.add(begin.y, inside.multiply(y, inside.scalar("yRow"))), x)
+  const element = inside.writer.apply("astype", [turn.value], types.sum, types.y)
+  const statements = new Statements(writer, { index, indexVaries: true, variables: { [product]: true } })
+  for (const expression of expressions) statements.value(expression)
+  for (const [at, expression] of expressions.entries()) statements.store(names[at]!, false, expression)
+  const lines = [
+    ...inside.lines,
+    writer.declare(product, types.y, element),
+    ...statements.before,
+    ...statements.inside
+  ]
+  return [...at.lines, ...writer.when(stores, lines)]
+}
 
 /** Statements in a language with scalar variables. */
 export const scalarBody = (
   writer: LanguageWriter,
   tile: Tile,
   types: Types,
-  axes: Axes
+  axes: Axes,
+  results: Results
 ): ReadonlyArray<string> =>
   onTile(writer, tile, axes, (at, place) => {
-    const { column, columns, row, rows } = place
     const a = rowStarts(at, tile.rows, place)
     const b = columnStarts(at, tile.columns, place, axes.columns)
     const variable = (type: DType): string => {
@@ -204,16 +233,10 @@ export const scalarBody = (
     }
     const zero = at.constant(0)
     alongDepth(at, axes.depth, round, moved, { a: zero, b: zero })
-    for (const [r, line] of sums.entries()) {
-      onLine(at, row, r, rows, (at) => {
-        const start = resultRow(at, place, r, column)
-        for (const [c, sum] of line.entries()) {
-          onLine(at, column, c, columns, (at) => {
-            const index = at.plus(start, c)
-            const stored = at.apply("astype", [sum], types.sum, types.y)
-            at.lines.push(writer.store("y", index, stored, types.y))
-          })
-        }
+    at.lines.push(
+      ...writer.each(sums.flat(), types.sum, {
+        ...turn,
+        lines: storeOne(at, tile, types, place, results, place.column)
       })
-    }
+    )
   })

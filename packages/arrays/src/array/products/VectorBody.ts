@@ -6,7 +6,18 @@
  */
 import type { Eights, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type { Indices } from "./Indices.ts"
-import { alongDepth, type Axes, onLine, onTile, resultRow, rowStarts, type Types, upTo } from "./TileBody.ts"
+import {
+  alongDepth,
+  type Axes,
+  onTile,
+  type Place,
+  type Results,
+  rowStarts,
+  storeOne,
+  turn,
+  type Types,
+  upTo
+} from "./TileBody.ts"
 
 /** Columns of a tile; the result must have as many. */
 export const columns = 16
@@ -20,10 +31,11 @@ export const vectorBody = (
   eights: Eights,
   rows: number,
   types: Types,
-  axes: Axes
+  axes: Axes,
+  results: Results
 ): ReadonlyArray<string> =>
   onTile(writer, { rows, columns }, axes, (at, place) => {
-    const { begin, row } = place
+    const { begin } = place
     const a = rowStarts(at, rows, place)
     const first = at.minimum(place.column, at.subtract(place.columns, at.constant(columns)))
     const start = at.add(begin.b, first)
@@ -51,23 +63,49 @@ export const vectorBody = (
       )
     }
     alongDepth(at, axes.depth, round, moved, { a: at.constant(0), b: start })
-    const eachRow = (store: (at: Indices, sum: { low: string; high: string }, start: string) => void): Indices => {
-      const within = at.within()
-      for (const [r, sum] of sums.entries()) {
-        onLine(within, row, r, place.rows, (at) => store(at, sum, resultRow(at, place, r, first)))
-      }
-      return within
-    }
-    const whole = eachRow((at, sum, start) => {
-      const second = at.plus(start, 8)
-      at.lines.push(
-        eights.store(sum.low, "y", start, types.sum, types.y),
-        eights.store(sum.high, "y", second, types.sum, types.y)
-      )
-    })
-    const part = eachRow((at, { high, low }, start) => {
-      const skipped = at.subtract(place.column, first)
-      at.lines.push(...eights.storeRest([low, high], skipped, "y", start, types.sum, types.y))
-    })
-    at.lines.push(...writer.when(at.compare("equal", first, place.column), whole.lines, part.lines))
+    const each = (): ReadonlyArray<string> =>
+      eights.each(sums.flatMap(({ high, low }) => [low, high]), types.sum, {
+        ...turn,
+        lines: storeOne(at, { rows, columns }, types, place, results, first)
+      })
+    at.lines.push(
+      ...isPlain(results) ? plainly(at, eights, types, place, sums, first, results.names[0]!, each()) : each()
+    )
   })
+
+/** Whether the elements of the product are stored as they are. */
+const isPlain = ({ expressions: [only, ...others] }: Results): boolean =>
+  only?.node._tag === "Variable" && others.length === 0
+
+interface Sums {
+  readonly low: string
+  readonly high: string
+}
+
+/** Stores a tile that is whole in its own place as eights, any other as `each` says. */
+const plainly = (
+  at: Indices,
+  eights: Eights,
+  types: Types,
+  { begin, column, row, rows }: Place,
+  sums: ReadonlyArray<Sums>,
+  first: string,
+  name: string,
+  each: ReadonlyArray<string>
+): ReadonlyArray<string> => {
+  const isWhole = at.apply("logicalAnd", [
+    at.compare("equal", first, column),
+    at.apply("logicalNot", [at.compare("less", rows, at.plus(row, sums.length))], "bool")
+  ], "bool")
+  const whole = at.within()
+  const step = whole.scalar("yRow")
+  for (const [line, { high, low }] of sums.entries()) {
+    const start = whole.add(whole.add(begin.y, whole.multiply(whole.plus(row, line), step)), first)
+    const second = whole.plus(start, 8)
+    whole.lines.push(
+      eights.store(low, name, start, types.sum, types.y),
+      eights.store(high, name, second, types.sum, types.y)
+    )
+  }
+  return at.writer.when(isWhole, whole.lines, each)
+}
