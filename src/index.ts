@@ -42,7 +42,7 @@ export * as CallSite from "./services/calls/CallSite.ts"
  * @category commands
  * @since 0.1.0
  */
-export type * as CommandList from "./services/queue/CommandList.ts"
+export * as CommandList from "./services/queue/CommandList.ts"
 
 /**
  * Ordered work on a device: writes, reads, copies, fills, kernels.

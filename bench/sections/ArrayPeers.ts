@@ -1,6 +1,7 @@
 /** Arrays of other libraries on the same device, in turn, each in fresh processes. */
 import { Effect } from "effect"
 import * as Contender from "../Contender.ts"
+import * as PeerExpression from "../contenders/peerExpression.ts"
 import * as PeerProducts from "../contenders/peerProducts.ts"
 import * as Measure from "../Measure.ts"
 import * as PyOpenCl from "../PyOpenCl.ts"
@@ -55,3 +56,31 @@ const ofSize = Effect.fnUntraced(function*(size: number) {
 })
 
 export const products = Effect.map(Effect.forEach(sizes, ofSize), Report.merge)
+
+/** The longer a round, the fewer. */
+const expressions = [
+  { name: "1 Ki", elements: 1 << 10, rounds: 300 },
+  { name: "256 Ki", elements: 1 << 18, rounds: 60 },
+  { name: "4 Mi", elements: 1 << 22, rounds: 10 }
+]
+
+/** Each process has all forms, in turn. */
+const expression = Effect.fnUntraced(function*({ elements, name, rounds }: typeof expressions[number]) {
+  const runs = yield* Effect.replicateEffect(Contender.run(PeerExpression.contender, { elements, rounds }), processes)
+  const of = (form: typeof PeerExpression.forms[number]) => Measure.medians("ms", runs.map((run) => run[form]))
+  const jax = of("jax-js")
+  const overJax = ratio(of("compiled"), jax)
+  return Section.findings({
+    tables: [{
+      title: `nine elementwise operations and a sum that is read, ${name} elements of f32, WebGPU`,
+      columns: ["a round", "over jax-js"],
+      rows: PeerExpression.forms.map((form) => ({
+        name: form === "jax-js" ? "jax-js, jit" : `ours, ${form}`,
+        cells: [of(form), form === "jax-js" ? null : ratio(of(form), jax)]
+      }))
+    }],
+    checks: [{ name: `compiled / jax-js's jit at ${name} elements`, figure: overJax, atMost: 1 }]
+  })
+})
+
+export const compiled = Effect.map(Effect.forEach(expressions, expression), Report.merge)

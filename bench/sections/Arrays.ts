@@ -173,7 +173,10 @@ export const section: Section.Section = {
   name: "arrays",
   title: `array expressions, ${processes} fresh processes each; products in one`,
   run: Effect.map(
-    Effect.forEach([...backends.map(pooling), fusion, hostCost, products, ArrayPeers.products], Section.orReason),
+    Effect.forEach(
+      [...backends.map(pooling), fusion, hostCost, products, ArrayPeers.products, ArrayPeers.compiled],
+      Section.orReason
+    ),
     Report.merge
   )
 }

@@ -11,6 +11,7 @@ import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as CommandList from "../../src/services/queue/CommandList.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
 import { hasStats, type HostServices, layer } from "../support/hostPool.ts"
@@ -52,7 +53,7 @@ describe("Traced commands", () => {
     Effect.gen(function*() {
       const data = Float32Array.of(5)
       const outside = yield* floats(7, 7)
-      const list = yield* CommandQueue.trace(
+      const list = yield* CommandList.trace(
         [yield* floats(0, 0)],
         Effect.fnUntraced(function*([x]) {
           const y = yield* added(x!, 1)
@@ -86,7 +87,7 @@ describe("Traced commands", () => {
     Effect.gen(function*() {
       const outside = yield* floats(1)
       const x = yield* floats(2)
-      const list = yield* CommandQueue.trace(
+      const list = yield* CommandList.trace(
         [x],
         Effect.fnUntraced(function*([x]) {
           const y = yield* Effect.scoped(
@@ -113,7 +114,7 @@ describe("Traced commands", () => {
   test(
     "lend memory to functions, and end it with them",
     Effect.gen(function*() {
-      const list = yield* CommandQueue.trace(
+      const list = yield* CommandList.trace(
         [yield* floats(1, 2)],
         ([x]) =>
           BufferPool.useAll([8, 8], ([one, two]) =>
@@ -135,7 +136,7 @@ describe("Traced commands", () => {
     "take inputs of the same size and usage, of which a written one comes once",
     Effect.gen(function*() {
       const [x, y] = [yield* floats(1), yield* floats(2)]
-      const copied = yield* CommandQueue.trace([x, y], ([x, y]) => CommandQueue.copy(x!, y!))
+      const copied = yield* CommandList.trace([x, y], ([x, y]) => CommandQueue.copy(x!, y!))
       strictEqual(copied.accepts([y, x]), true)
       strictEqual(copied.accepts([x]), false)
       strictEqual(copied.accepts([x, x]), false)
@@ -143,7 +144,7 @@ describe("Traced commands", () => {
       strictEqual(copied.accepts([yield* BufferPool.allocate(4, { usage: BufferUsage.copySrc }), y]), false)
       const error = yield* Effect.flip(copied.run([x, x]))
       strictEqual(error.reason._tag, "InvalidRequest")
-      const read = yield* CommandQueue.trace([x], ([x]) => Effect.andThen(added(x!, 1), CommandQueue.copy(x!, y)))
+      const read = yield* CommandList.trace([x], ([x]) => Effect.andThen(added(x!, 1), CommandQueue.copy(x!, y)))
       strictEqual(read.accepts([y]), false)
     })
   )
@@ -157,7 +158,7 @@ describe("Traced commands", () => {
         f: (x: BufferPool.PooledBuffer) => Effect.Effect<unknown, GpuError, Services>
       ) =>
         Effect.gen(function*() {
-          const { reason } = yield* Effect.flip(CommandQueue.trace([x], ([x]) => f(x!)))
+          const { reason } = yield* Effect.flip(CommandList.trace([x], ([x]) => f(x!)))
           strictEqual(reason._tag, tag, reason.message)
         })
       yield* refuses("InvalidRequest", (x) => CommandQueue.fill(x, 0, { offset: 3 }))
@@ -181,7 +182,7 @@ describe("Traced commands", () => {
     Effect.gen(function*() {
       const twice = adding("plus_twice")
       const x = yield* floats(1)
-      const list = yield* CommandQueue.trace(
+      const list = yield* CommandList.trace(
         [x],
         ([x]) =>
           Effect.tap(
@@ -200,7 +201,7 @@ describe("Traced commands", () => {
     "leave no memory when one of them fails",
     Effect.gen(function*() {
       const outside = yield* floats(1)
-      const list = yield* CommandQueue.trace([], () =>
+      const list = yield* CommandList.trace([], () =>
         Effect.gen(function*() {
           const y = yield* added(outside, 1)
           return yield* added(y, 1)
@@ -216,7 +217,7 @@ describe("A trace", () => {
   test(
     "has no memory, and says of the pool what is true of it",
     Effect.gen(function*() {
-      const list = yield* CommandQueue.trace([], () =>
+      const list = yield* CommandList.trace([], () =>
         Effect.gen(function*() {
           yield* BufferPool.exclusively(BufferPool.reserve(BufferPool.allocate(1 << 20), 1 << 21))
           const budget = yield* BufferPool.BufferPool.use((pool) => pool.budget(1 << 20))

@@ -161,7 +161,6 @@ const commands: LazyParts = {
   // A queue of such a device is shared as every queue of WebGPU.
   openQueue,
   readView: refusing("readView", "a view"),
-  traceOn: () => refusing("trace", "a trace"),
   RectangleCommands: class {
     readonly copyRect = refusing("copyRect", rectangle)
     readonly writeRect = refusing("writeRect", rectangle)

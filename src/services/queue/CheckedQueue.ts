@@ -37,7 +37,6 @@ type Service = CommandQueue["Service"]
 
 /** The commands that a queue loads at their first use, or that a device has not. */
 export interface LazyParts extends Pick<typeof FurtherQueue, "openQueue">, Pick<typeof ReadView, "readView"> {
-  readonly traceOn: (parts: Drivers) => Service["trace"]
   readonly RectangleCommands: new(
     ...args: ConstructorParameters<typeof Rectangles.RectangleCommands>
   ) => Pick<Service, "copyRect" | "writeRect" | "readRect" | "readRectInto">
@@ -59,6 +58,11 @@ interface Options extends Drivers {
   readonly services: () => Context.Context<OnQueue>
 }
 
+const drivers: unique symbol = Symbol("drivers")
+
+/** What a queue is made of; `undefined` for one whose commands are traced, or that a program has made. */
+export const driversOf = (queue: Service): Drivers | undefined => (queue as Partial<CheckedQueue>)[drivers]
+
 /** One queue on one device. The operations are properties, so that a service can be spread with some of them replaced. */
 export class CheckedQueue implements Service {
   readonly info: DeviceInfo
@@ -70,7 +74,8 @@ export class CheckedQueue implements Service {
   readonly #alignment: BufferRange.Alignment
   readonly #further: FurtherQueue.Open | undefined
   readonly #services: () => Context.Context<OnQueue>
-  readonly trace: Service["trace"]
+  /** What it is made of, also in services that a program spreads. */
+  readonly [drivers]: Drivers
   readonly copyRect: Service["copyRect"]
   readonly writeRect: Service["writeRect"]
   readonly readRect: Service["readRect"]
@@ -86,7 +91,7 @@ export class CheckedQueue implements Service {
     this.#alignment = BufferRange.alignmentOfCommands(this.info.limits)
     this.#further = options.further
     this.#services = options.services
-    this.trace = (inputs, f) => options.commands.use(({ traceOn }) => traceOn(options)(inputs, f))
+    this[drivers] = options
     const { copyRect, readRect, readRectInto, writeRect } = options.commands.map(({ RectangleCommands }) =>
       new RectangleCommands(options.driver, options.device)
     ).effects(["copyRect", "writeRect", "readRect", "readRectInto"])

@@ -7,20 +7,22 @@ import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { GpuError } from "../../domain/GpuError.ts"
 import type { BufferPool, PooledBuffer } from "../buffers/BufferPool.ts"
+import type { CommandQueue } from "./CommandQueue.ts"
+import * as Trace from "./traced/Trace.ts"
 
 /**
- * The commands of one effect, as `CommandQueue.trace` found them: checked, compiled and with their memory planned. A run only puts
+ * The commands of one effect, as {@link trace} found them: checked, compiled and with their memory planned. A run only puts
  * buffers in and records the commands.
  *
  * **Example** (A step that is traced once)
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandList, CommandQueue } from "effect-gpu-pool"
  *
  * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
- *   const copied = yield* CommandQueue.trace([x], ([x]) =>
+ *   const copied = yield* CommandList.trace([x], ([x]) =>
  *     Effect.tap(BufferPool.allocate(16), (y) => CommandQueue.copy(x!, y)))
  *   yield* CommandQueue.write(x, Float32Array.of(1, 2, 3, 4))
  *   const [y] = yield* copied.run([x])
@@ -57,3 +59,55 @@ export interface CommandList<A> {
     inputs: ReadonlyArray<PooledBuffer>
   ) => Effect.Effect<ReadonlyArray<PooledBuffer>, GpuError, BufferPool | Scope.Scope>
 }
+
+/**
+ * Traces the commands of an effect, for many runs on other buffers. `f` gets a placeholder for each input, and runs once: the buffers that
+ * it allocates have no memory, and its commands are checked, compiled and noted, but not recorded. A run of the list records them, with the
+ * inputs of the run in the places of those of the trace.
+ *
+ * **Details**
+ *
+ * A run has memory of its own for what `f` allocates: all of it is requested together, and memory that is not needed at the same time is
+ * the same block, so fresh memory has unspecified contents, also in a pool that clears. What `f` returns are the results: the leases in
+ * its `LeaseHolder`s, tuples, arrays and records. Leases that `f` knows from elsewhere are those of the program in every run. Data that `f`
+ * writes is copied at the trace and written again in each run. An input that `f` releases is released by each run. Whatever else `f`
+ * does is done at the trace only.
+ *
+ * Reads, further queues, events, `flush` and `finish` cannot be replayed: they fail with InvalidRequest inside `f`, as does memory of no
+ * pool. Images and mappings of placeholders fail with ForeignDevice, and memory with another usage than the default with Unsupported. Fails
+ * as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
+ *
+ * **Example** (Two runs of one trace)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool, CommandList, CommandQueue } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const x = yield* BufferPool.allocate(8)
+ *   yield* CommandQueue.write(x, Float32Array.of(1, 2))
+ *   const doubled = yield* CommandList.trace([x], Effect.fnUntraced(function*([x]) {
+ *     const y = yield* BufferPool.allocate(16)
+ *     yield* CommandQueue.copy(x!, y)
+ *     yield* CommandQueue.copy(x!, y, { targetOffset: 8 })
+ *     return y
+ *   }))
+ *   const [first] = yield* doubled.run([x])
+ *   yield* CommandQueue.write(x, Float32Array.of(3, 4))
+ *   const [second] = yield* doubled.run([x])
+ *   return [yield* CommandQueue.read(first!, Float32Array), yield* CommandQueue.read(second!, Float32Array)]
+ * }) // => [Float32Array.of(1, 2, 1, 2), Float32Array.of(3, 4, 3, 4)]
+ * ```
+ *
+ * @see cl_khr_command_buffer
+ * @category constructors
+ * @since 0.1.0
+ */
+export const trace: <A, E, R>(
+  inputs: ReadonlyArray<PooledBuffer>,
+  f: (inputs: ReadonlyArray<PooledBuffer>) => Effect.Effect<A, E, R>
+) => Effect.Effect<
+  CommandList<A>,
+  E | GpuError,
+  Exclude<R, CommandQueue | BufferPool | Scope.Scope> | BufferPool | CommandQueue
+> = Trace.trace

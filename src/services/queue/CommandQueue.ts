@@ -19,16 +19,13 @@ import type { Kernel } from "../../domain/kernel/Kernel.ts"
 import type { KernelArgument } from "../../domain/kernel/KernelArgument.ts"
 import type * as Workgroup from "../../domain/kernel/Workgroup.ts"
 import type * as BufferLike from "../buffers/BufferLike.ts"
-import type { BufferPool } from "../buffers/BufferPool.ts"
 import type { Elements } from "../buffers/mapping/MappedArray.ts"
-import type { PooledBuffer } from "../buffers/PooledBuffer.ts"
 import { bothBuffers, bufferFirst, methodsOf } from "../buffers/SubjectFirst.ts"
 import type { ImageDriver } from "../device/ImageDriver.ts"
 import type { QueueDriver } from "../device/QueueDriver.ts"
 import * as QueueEvent from "../device/QueueEvent.ts"
 import * as EventOrder from "../device/queues/EventOrder.ts"
 import type { Images } from "../images/Images.ts"
-import type { CommandList } from "./CommandList.ts"
 import type * as DispatchArguments from "./DispatchArguments.ts"
 
 export type { ElementType, ViewType } from "../../domain/data/ElementClass.ts"
@@ -192,11 +189,6 @@ export interface Queue {
     args: DispatchArguments.DispatchArguments<Args>,
     items: Workgroup.Range
   ) => Effect.Effect<void, GpuError>
-  /** The commands of an effect, for many runs on other buffers. See {@link trace}. */
-  readonly trace: <A, E, R>(
-    inputs: ReadonlyArray<PooledBuffer>,
-    f: (inputs: ReadonlyArray<PooledBuffer>) => Effect.Effect<A, E, R>
-  ) => Effect.Effect<CommandList<A>, E | GpuError, Exclude<R, CommandQueue | BufferPool | Scope.Scope> | BufferPool>
   /** Submits the recorded commands, without waiting. */
   readonly flush: Effect.Effect<void, GpuError>
   /** Waits until everything recorded before has run, and fails with its errors. Never blocks the event loop. */
@@ -781,58 +773,6 @@ export const on: {
     queue: Queue
   ): Effect.Effect<A, E, Exclude<R, OnQueue>> => queue.on(effect)
 )
-
-/**
- * Traces the commands of an effect, for many runs on other buffers. `f` gets a placeholder for each input, and runs once: the buffers that
- * it allocates have no memory, and its commands are checked, compiled and noted, but not recorded. A run of the list records them, with the
- * inputs of the run in the places of those of the trace.
- *
- * **Details**
- *
- * A run has memory of its own for what `f` allocates: all of it is requested together, and memory that is not needed at the same time is
- * the same block, so fresh memory has unspecified contents, also in a pool that clears. What `f` returns are the results: the leases in
- * its `LeaseHolder`s, tuples, arrays and records. Leases that `f` knows from elsewhere are those of the program in every run. Data that `f`
- * writes is copied at the trace and written again in each run. An input that `f` releases is released by each run. Whatever else `f`
- * does is done at the trace only.
- *
- * Reads, further queues, events, `flush` and `finish` cannot be replayed: they fail with InvalidRequest inside `f`, as does memory of no
- * pool. Images and mappings of placeholders fail with ForeignDevice, and memory with another usage than the default with Unsupported. Fails
- * as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
- *
- * **Example** (Two runs of one trace)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { BufferPool, CommandQueue } from "effect-gpu-pool"
- *
- * Effect.gen(function*() {
- *   const x = yield* BufferPool.allocate(8)
- *   yield* CommandQueue.write(x, Float32Array.of(1, 2))
- *   const doubled = yield* CommandQueue.trace([x], Effect.fnUntraced(function*([x]) {
- *     const y = yield* BufferPool.allocate(16)
- *     yield* CommandQueue.copy(x!, y)
- *     yield* CommandQueue.copy(x!, y, { targetOffset: 8 })
- *     return y
- *   }))
- *   const [first] = yield* doubled.run([x])
- *   yield* CommandQueue.write(x, Float32Array.of(3, 4))
- *   const [second] = yield* doubled.run([x])
- *   return [yield* CommandQueue.read(first!, Float32Array), yield* CommandQueue.read(second!, Float32Array)]
- * }) // => [Float32Array.of(1, 2, 1, 2), Float32Array.of(3, 4, 3, 4)]
- * ```
- *
- * @see cl_khr_command_buffer
- * @category accessors
- * @since 0.1.0
- */
-export const trace = <A, E, R>(
-  inputs: ReadonlyArray<PooledBuffer>,
-  f: (inputs: ReadonlyArray<PooledBuffer>) => Effect.Effect<A, E, R>
-): Effect.Effect<
-  CommandList<A>,
-  E | GpuError,
-  Exclude<R, CommandQueue | BufferPool | Scope.Scope> | BufferPool | CommandQueue
-> => Effect.flatMap(CommandQueue, (queue) => queue.trace(inputs, f))
 
 /**
  * The event of all that was recorded by the end of an effect, and the effect's result: a pair, as `Effect.timed` makes.

@@ -18,12 +18,17 @@ const elements = 64
 const bytes = 4 * elements
 
 /** Two inputs, two intermediates and a result: five arrays, where the pool has room for eight. */
-const expression = Effect.gen(function*() {
+const largest = Effect.gen(function*() {
   const x = yield* DeviceArray.full([elements], 3)
   const y = yield* DeviceArray.full([elements], 4)
   const squares = yield* DeviceArray.add(yield* DeviceArray.square(x), yield* DeviceArray.square(y))
-  return yield* DeviceArray.toNumber(yield* DeviceArray.max(yield* DeviceArray.sqrt(squares)))
+  return yield* DeviceArray.max(yield* DeviceArray.sqrt(squares))
 })
+
+const expression = Effect.flatMap(largest, DeviceArray.toNumber)
+
+/** Its inputs are in memory of each run. */
+const compiled = DeviceArray.compile(() => largest)
 
 type Program = Effect.Effect<number, GpuError, Gpu | Scope.Scope>
 
@@ -36,6 +41,7 @@ const forms: Record<string, Program> = {
   "scoped with a reservation": DeviceArray.scoped(expression, { reserve: 8 * bytes }),
   lazy: DeviceArray.lazy(expression),
   "lazy with a reservation": expression.pipe(DeviceArray.lazy({ reserve: 8 * bytes })),
+  compiled: Effect.flatMap(compiled(), DeviceArray.toNumber),
   "scoped within scoped": DeviceArray.scoped(DeviceArray.scoped(expression))
 }
 

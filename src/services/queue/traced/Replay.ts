@@ -16,7 +16,6 @@ import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import type { QueueDriver } from "../../device/QueueDriver.ts"
 import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
-import type { CommandList } from "../CommandList.ts"
 import type { Dispatches } from "../Dispatches.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
 import type { Slot } from "./Placeholders.ts"
@@ -26,7 +25,8 @@ type Leases = ReadonlyArray<PooledBuffer>
 
 const operation = "CommandList.run"
 
-export class Replay<A> implements CommandList<A> {
+/** As `CommandList.CommandList`. */
+export class Replay<A> {
   readonly traced: A
   readonly commands: number
   readonly peakBytes: number
@@ -156,7 +156,8 @@ export class Replay<A> implements CommandList<A> {
       const exit = command.recordUnsafe(memory)
       if (Exit.isFailure(exit)) return distrustUnverified(exit, ...command.slots.map(({ number }) => memory[number]!))
     }
-    for (let block = this.#kept; block < blocks.length; block++) release(blocks[block]!)
+    // The last first, so that the next run gets the same blocks in the same order, for which the driver may have bindings.
+    for (let block = blocks.length - 1; block >= this.#kept; block--) release(blocks[block]!)
     for (const slot of this.#slots) {
       if (slot.isReleased && slot.origin !== undefined) release(this.#leaseOf(slot, inputs, blocks))
     }

@@ -12,61 +12,69 @@ import { BufferPool } from "../../buffers/BufferPool.ts"
 import type { PooledBuffer } from "../../buffers/PooledBuffer.ts"
 import { validated } from "../../calls/Validated.ts"
 import * as LeaseHolder from "../../lease/LeaseHolder.ts"
-import { CheckedQueue, type Drivers } from "../CheckedQueue.ts"
-import type { CommandList } from "../CommandList.ts"
+import { CheckedQueue, type Drivers, driversOf } from "../CheckedQueue.ts"
 import { CommandQueue, type Queue } from "../CommandQueue.ts"
 import type { ArgumentValue, OffsetBuffer } from "../DispatchArguments.ts"
+import type { Dispatches } from "../Dispatches.ts"
 import { Placeholders, type Slot } from "./Placeholders.ts"
 import { Replay } from "./Replay.ts"
 import { notReplayed, TracedCommands } from "./TracedCommands.ts"
 
 type Inputs = ReadonlyArray<PooledBuffer>
 
-/** What a traced effect needs from outside: the pool, which says what it is. */
 type Traced<A, E, R> = Effect.Effect<
-  CommandList<A>,
+  Replay<A>,
   E | GpuError,
-  Exclude<R, CommandQueue | BufferPool | Scope.Scope> | BufferPool
+  Exclude<R, CommandQueue | BufferPool | Scope.Scope> | BufferPool | CommandQueue
 >
 
-/** The traces of one queue. */
-export const traceOn = (parts: Drivers): Queue["trace"] =>
-<A, E, R>(
+export const trace = <A, E, R>(
   inputs: Inputs,
   f: (inputs: Inputs) => Effect.Effect<A, E, R>
 ): Traced<A, E, R> =>
-  parts.dispatches.use((dispatches) =>
-    validated("CommandQueue.trace", (operation, fiber): Traced<A, E, R> => {
-      const placeholders = new Placeholders(parts.device.info)
-      const noted = new TracedCommands(parts.driver, dispatches)
-      const queue = queueOf(parts, placeholders, noted)
-      const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
-      const scope = Scope.makeUnsafe()
-      const services = Context.make(CommandQueue, queue).pipe(
-        Context.add(BufferPool, placeholders.poolOf(pool)),
-        Context.add(Scope.Scope, scope)
-      )
-      const stand = inputs.map((lease, number) => placeholders.input(lease, number))
-      const traced = Effect.flatMap(
-        Effect.suspend(() => f(stand)),
-        (traced): Effect.Effect<CommandList<A>, GpuError> => {
-          const results: Array<Slot | PooledBuffer> = []
-          for (const lease of LeaseHolder.leases(traced)) {
-            const slot = placeholders.slotOf(operation, lease)
-            if (isGpuError(slot)) return slot
-            results.push(slot ?? lease as PooledBuffer)
-          }
-          return Exit.succeed(
-            new Replay(parts, dispatches, traced, noted.commands, placeholders.slots, results, inputs.length)
-          )
+  Effect.flatMap(CommandQueue, (queue) => {
+    const drivers = driversOf(queue)
+    return drivers === undefined
+      ? notReplayed("CommandList.trace", "a trace")
+      : drivers.dispatches.use((dispatches) => traceOn(drivers, dispatches, inputs, f))
+  })
+
+const traceOn = <A, E, R>(
+  parts: Drivers,
+  dispatches: Dispatches,
+  inputs: Inputs,
+  f: (inputs: Inputs) => Effect.Effect<A, E, R>
+): Traced<A, E, R> =>
+  validated("CommandList.trace", (operation, fiber): Traced<A, E, R> => {
+    const placeholders = new Placeholders(parts.device.info)
+    const noted = new TracedCommands(parts.driver, dispatches)
+    const queue = queueOf(parts, placeholders, noted)
+    const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
+    const scope = Scope.makeUnsafe()
+    const services = Context.make(CommandQueue, queue).pipe(
+      Context.add(BufferPool, placeholders.poolOf(pool)),
+      Context.add(Scope.Scope, scope)
+    )
+    const stand = inputs.map((lease, number) => placeholders.input(lease, number))
+    const traced = Effect.flatMap(
+      Effect.suspend(() => f(stand)),
+      (traced): Effect.Effect<Replay<A>, GpuError> => {
+        const results: Array<Slot | PooledBuffer> = []
+        for (const lease of LeaseHolder.leases(traced)) {
+          const slot = placeholders.slotOf(operation, lease)
+          if (isGpuError(slot)) return slot
+          results.push(slot ?? lease as PooledBuffer)
         }
-      )
-      return Effect.provideContext(traced, services).pipe(
-        Effect.catchDefect((defect) => isGpuError(defect) ? defect : Effect.die(defect)),
-        Effect.onExit((exit) => Effect.ensuring(Scope.close(scope, exit), Effect.sync(() => placeholders.end())))
-      )
-    })
-  )
+        return Exit.succeed(
+          new Replay(parts, dispatches, traced, noted.commands, placeholders.slots, results, inputs.length)
+        )
+      }
+    )
+    return Effect.provideContext(traced, services).pipe(
+      Effect.catchDefect((defect) => isGpuError(defect) ? defect : Effect.die(defect)),
+      Effect.onExit((exit) => Effect.ensuring(Scope.close(scope, exit), Effect.sync(() => placeholders.end())))
+    )
+  })
 
 const refuse = (name: string) => () => notReplayed(`CommandQueue.${name}`, `a command as ${name}`)
 
@@ -120,7 +128,6 @@ const queueOf = (
     readRect: refuse("readRect"),
     readRectInto: refuse("readRectInto"),
     open: refuse("open"),
-    trace: refuse("trace"),
     flush: refuse("flush")(),
     finish: refuse("finish")(),
     event: refuseAsDefect("event"),

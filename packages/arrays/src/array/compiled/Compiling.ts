@@ -150,7 +150,7 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
       const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
       const known = find(queue, args)
       if (known !== undefined) return use(known, args)
-      return Effect.flatMap(trace(queue, untyped, args), (traced) => {
+      return Effect.flatMap(trace(untyped, args), (traced) => {
         // Another fiber may have traced the same meanwhile.
         const variant = find(queue, args) ?? traced
         if (variant === traced) keep(queue, traced)
@@ -162,7 +162,11 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
     Effect.withFiber((fiber): Effect.Effect<A, E | GpuError, Services> =>
       // In another function that is traced, its commands become part of that one's.
       fiber.getRef(Recording)?.isTraced === true
-        ? f(...values) as Effect.Effect<A, E, Services>
+        ? Effect.flatMap(
+          Effect.context<ArrayServices>(),
+          // The services are the current ones: providing them only changes the type.
+          (context) => Effect.provideContext(f(...values), context)
+        )
         : withVariant(values, (variant, args) => variant.run(args))
     )
   return Object.assign(run, {

@@ -4,7 +4,7 @@
  * @internal
  */
 import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
-import type { CommandList } from "effect-gpu-pool/CommandList"
+import * as CommandList from "effect-gpu-pool/CommandList"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
@@ -24,10 +24,10 @@ type Services = BufferPool | CommandQueue | Scope.Scope
 
 export class Variant<A> {
   readonly #key: ReadonlyArray<unknown>
-  readonly #list: CommandList<A>
+  readonly #list: CommandList.CommandList<A>
   readonly #build: Build
 
-  constructor(key: ReadonlyArray<unknown>, list: CommandList<A>, build: Build) {
+  constructor(key: ReadonlyArray<unknown>, list: CommandList.CommandList<A>, build: Build) {
     this.#key = key
     this.#list = list
     this.#build = build
@@ -55,12 +55,11 @@ export class Variant<A> {
 
 /** Runs the function once on arrays without memory, and keeps its commands. */
 export const trace = <A, E, R>(
-  queue: CommandQueue["Service"],
   f: (...args: ReadonlyArray<unknown>) => Effect.Effect<A, E, R>,
   args: Arguments
-): Effect.Effect<Variant<A>, E | GpuError, Exclude<R, Services> | BufferPool> => {
+): Effect.Effect<Variant<A>, E | GpuError, Exclude<R, Services> | BufferPool | CommandQueue> => {
   const positions = new Map<DeviceArray, number>()
-  const traced = queue.trace(args.leases, (inputs) =>
+  const traced = CommandList.trace(args.leases, (inputs) =>
     Effect.suspend(() => {
       const placeholders = new Map<DeviceArray, DeviceArray>()
       for (const [position, array] of args.arrays.entries()) {
