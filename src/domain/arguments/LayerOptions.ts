@@ -96,7 +96,7 @@ export const oneOf = <const A extends ReadonlyArray<string>>(choices: A): Option
 }
 
 /**
- * What is wrong with the value of one option, or `undefined`.
+ * What is wrong with the value of one option, or `undefined`. Most options are left out, which is cheaper to see than to parse.
  *
  * @internal
  */
@@ -105,7 +105,8 @@ export const problemOf = (
   operation: string,
   name: string,
   value: unknown
-): GpuError | undefined => Schema.is(schema)(value) ? undefined : annotationsOf(schema).problem(operation, name, value)
+): GpuError | undefined =>
+  value === undefined || Schema.is(schema)(value) ? undefined : annotationsOf(schema).problem(operation, name, value)
 
 /** A whole number. */
 export const count = (least: number, most = Number.MAX_SAFE_INTEGER): Option<number> => {

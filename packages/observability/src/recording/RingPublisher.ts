@@ -73,7 +73,7 @@ export class RingPublisher extends PoolPublisher implements InputWriter {
   readonly #onRanOut: () => void
   readonly #row = new EventRow()
   /** Remembered leases, by slot. */
-  readonly #known: Array<KnownLease | undefined> = Array.from({ length: mostKnown })
+  readonly #known = Array<KnownLease | undefined>(mostKnown)
   /** The index of the row that was written last, of those longer than a word. */
   #place = 0
   /** The current filling of a chunk, the families that it has, and the family of the last request. */
