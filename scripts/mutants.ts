@@ -196,15 +196,21 @@ const problemOf = async (copy: string, { file, instead, tests, text }: Mutant): 
   return failed ? undefined : `${tests.join(" ")} ${passed ? "passes" : `did not run:\n${output}`} with ${what}`
 }
 
-const problems: Array<string> = []
-const waiting = [...mutants]
+/** Why the sources as they are do not pass, if they do not. */
+const problemOfSources = async (copy: string): Promise<string | undefined> => {
+  const { output, passed } = await test(copy, [...new Set(mutants.flatMap((mutant) => mutant.tests))])
+  return passed ? undefined : `the sources as they are do not pass:\n${output}`
+}
 
-/** Takes one mistake after the other into a copy of its own. */
+const problems: Array<string> = []
+const waiting = [problemOfSources, ...mutants.map((mutant) => (copy: string) => problemOf(copy, mutant))]
+
+/** Takes one task after the other into a copy of its own. */
 const work = async (): Promise<void> => {
   const copy = copySources()
   try {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const problem = await problemOf(copy, next)
+      const problem = await next(copy)
       if (problem !== undefined) problems.push(problem)
     }
   } finally {
@@ -212,18 +218,6 @@ const work = async (): Promise<void> => {
   }
 }
 
-/** The sources as they are must pass. */
-const checkSources = async (): Promise<void> => {
-  const copy = copySources()
-  try {
-    const { output, passed } = await test(copy, [...new Set(mutants.flatMap((mutant) => mutant.tests))])
-    if (!passed) problems.push(`the sources as they are do not pass:\n${output}`)
-  } finally {
-    rmSync(copy, { recursive: true })
-  }
-}
-
-await checkSources()
 await Promise.all(Array.from({ length: availableParallelism() }, work))
 for (const problem of problems) console.error(problem)
 if (problems.length > 0) process.exitCode = 1

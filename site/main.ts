@@ -1,11 +1,10 @@
 /**
- * Builds the site: `npm run site`, into `site/dist`, or `--into FOLDER`. Its first page, the documents, and the API of every
+ * Builds the site: `npm run site`, into `site/dist`. Its first page, the documents, and the API of every
  * package. It needs no server: open index.html. Fails at a warning of TypeDoc, a dead link, a public name without a page, and a
  * task of the cookbook that is more than two clicks from the first page.
  */
 import { globSync, readFileSync, rmSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { parseArgs } from "node:util"
 import {
   Application,
   Comment,
@@ -119,8 +118,7 @@ const generate = async (out: string): Promise<void> => {
   if (application.logger.hasErrors() || application.logger.hasWarnings()) throw new Error("TypeDoc warns: see above")
 }
 
-const { values } = parseArgs({ options: { into: { type: "string", default: join(import.meta.dirname, "dist") } } })
-const out = resolve(values.into)
+const out = join(import.meta.dirname, "dist")
 await generate(out)
 const site = siteIn(out)
 const tasks = tasksIn(site)

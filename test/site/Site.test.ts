@@ -1,4 +1,4 @@
-/** The built site in Chromium, opened as files: no server, both themes, search, and a phone's width. */
+/** Builds the site into `site/dist`, and opens it in Chromium as files: no server, both themes, search, and a phone's width. */
 import { assert, layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Context from "effect/Context"
@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { globSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { globSync } from "node:fs"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { pathToFileURL } from "node:url"
@@ -14,19 +14,16 @@ import type { Page } from "playwright-core"
 import { launch, listen } from "../browser/Chromium.ts"
 import { describeWith } from "../support/required.ts"
 
-const root = join(import.meta.dirname, "../..")
+const site = join(import.meta.dirname, "../../site")
+const folder = join(site, "dist")
 
-const build = async (folder: string): Promise<void> => {
-  const child = spawn(process.execPath, ["site/main.ts", "--into", folder], {
-    cwd: root,
-    stdio: ["ignore", "pipe", "pipe"]
-  })
+const build = async (): Promise<void> => {
+  const child = spawn(process.execPath, [join(site, "main.ts")], { stdio: ["ignore", "pipe", "pipe"] })
   const [[status], ...output] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)])
   strictEqual(status, 0, output.join(""))
 }
 
 class BuiltSite extends Context.Service<BuiltSite, {
-  readonly folder: string
   /** A page of the site; it must complain about nothing. */
   readonly open: <A>(
     file: string,
@@ -38,12 +35,7 @@ class BuiltSite extends Context.Service<BuiltSite, {
   static readonly layer: Layer.Layer<BuiltSite> = Layer.effect(
     BuiltSite,
     Effect.gen(function*() {
-      mkdirSync(join(root, "test-results"), { recursive: true })
-      const folder = yield* Effect.acquireRelease(
-        Effect.sync(() => mkdtempSync(join(root, "test-results/site-"))),
-        (made) => Effect.sync(() => rmSync(made, { recursive: true }))
-      )
-      yield* Effect.promise(() => build(folder))
+      yield* Effect.promise(build)
       const browser = yield* launch
       const open = <A>(file: string, width: number, use: (page: Page) => Promise<A>, scripts = true) =>
         Effect.promise(async () => {
@@ -59,7 +51,7 @@ class BuiltSite extends Context.Service<BuiltSite, {
             await page.close()
           }
         })
-      return { folder, open }
+      return { open }
     })
   )
 }
@@ -130,7 +122,7 @@ describeWith(["chromium"], "the site in Chromium, from files", () => {
 
     it.effect("scrolls sideways on no document and on no page of an entry point or a module, on a phone", () =>
       Effect.gen(function*() {
-        const { folder, open } = yield* BuiltSite
+        const { open } = yield* BuiltSite
         const files = globSync("{*,docs/*,examples/**/*,api/*,api/*/*,api/_effect-gpu-pool/*/*}.html", { cwd: folder })
         assert.isAbove(files.length, 150)
         // Without scripts, which only fill the menus, a page opens in a tenth of the time.
