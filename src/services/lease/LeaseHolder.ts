@@ -172,16 +172,38 @@ export const extract = <A, E, R>(
       const inner = Scope.makeUnsafe()
       const moved = Effect.flatMap(
         restore(Scope.provide(effect, inner)),
-        (result) => Effect.as(moveLeases(result, inner, outer), result)
+        (result) => Effect.as(move(result, inner, outer), result)
       )
       return Effect.onExit(moved, (exit) => Scope.close(inner, exit))
     })
   )
 
-const moveLeases = (result: unknown, inner: Scope.Scope, outer: Scope.Scope): Effect.Effect<void, GpuError> =>
-  Effect.flatMap(holders("LeaseHolder.extract", result), (found) =>
+/**
+ * Moves the leases in a value from one scope to another, as {@link extract} does; leases that the first scope does not own stay
+ * where they are. If the other scope has closed, the leases are released and it fails with Released.
+ *
+ * **Example** (Keeping one of several buffers)
+ *
+ * ```ts
+ * import { Effect, Exit, Scope } from "effect"
+ * import { BufferPool, LeaseHolder } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   const round = yield* Scope.make()
+ *   const buffers = yield* Scope.provide(Effect.all([BufferPool.allocate(64), BufferPool.allocate(64)]), round)
+ *   yield* LeaseHolder.move({ kept: buffers[0] }, round, yield* Effect.scope)
+ *   yield* Scope.close(round, Exit.void)
+ *   return (yield* BufferPool.stats).activeBlocks
+ * }) // => 1
+ * ```
+ *
+ * @category resource management
+ * @since 0.1.0
+ */
+export const move = (value: unknown, from: Scope.Scope, to: Scope.Scope): Effect.Effect<void, GpuError> =>
+  Effect.flatMap(holders("LeaseHolder.move", value), (found) =>
     Effect.forEach(
       leasesOf(found),
-      (lease) => lease.list?.scope === inner ? transfer(lease, outer) : Exit.void,
+      (lease) => lease.list?.scope === from ? transfer(lease, to) : Exit.void,
       { discard: true }
     ))

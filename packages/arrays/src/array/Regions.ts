@@ -7,12 +7,11 @@ import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
-import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
-import { DeviceArray } from "./ArrayValue.ts"
-import { evaluateAll } from "./fusion/Evaluation.ts"
+import type { DeviceArray } from "./ArrayValue.ts"
+import { evaluateAll, extracted } from "./fusion/Evaluation.ts"
 import { Recording, recording } from "./fusion/Recording.ts"
 
 /** An effect that runs in a scope of its own, whose result lives longer. */
@@ -71,12 +70,6 @@ const admitted = <A, E, R>(
 ): Effect.Effect<A, E | GpuError, R | BufferPool.BufferPool> =>
   options?.reserve === undefined ? BufferPool.exclusively(region) : BufferPool.reserve(region, options.reserve)
 
-const arraysIn = (value: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, GpuError> =>
-  Effect.map(
-    LeaseHolder.holders("DeviceArray.scoped", value),
-    (holders) => holders.filter((holder) => holder instanceof DeviceArray)
-  )
-
 /**
  * Runs an expression in a scope of its own and keeps only its result, in the caller's scope: the memory of
  * all intermediate arrays returns to the pool as soon as the result is there. The result may be an array, or tuples,
@@ -118,10 +111,7 @@ export const scoped: {
 } & Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    admitted(
-      LeaseHolder.extract(Effect.tap(effect, (result) => Effect.flatMap(arraysIn(result), evaluateAll))),
-      options
-    )
+    admitted(extracted(effect), options)
 )
 
 /**

@@ -244,7 +244,16 @@ const expressions: ReadonlyArray<
   ["a reduction in several passes", (x) => DeviceArray.argmax(x), 1],
   ["a chain", (x) => chained(x, 5), 1],
   ["several results", (x) => Effect.all([DeviceArray.add(x, 1), DeviceArray.negative(x), DeviceArray.sum(x)]), 3],
-  ["a chain that is cut", (x) => chained(x, 2 * long + 3), 1]
+  ["a chain that is cut", (x) => chained(x, 2 * long + 3), 1],
+  [
+    "a loop",
+    (x) =>
+      DeviceArray.iterate(Effect.all([DeviceArray.copy(x), DeviceArray.zeros([2])]), {
+        times: 2,
+        body: ([y, z]) => Effect.all([DeviceArray.add(y, 1), Effect.succeed(z)])
+      }),
+    2
+  ]
 ]
 
 type Region = (

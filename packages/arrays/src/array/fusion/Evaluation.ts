@@ -10,13 +10,14 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as Lease from "effect-gpu-pool/Lease"
+import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as GeneratedElementwise from "../../kernels/GeneratedElementwise.ts"
 import * as Reduction from "../../kernels/reduction/Reduction.ts"
-import { dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, DeviceArray, Pending } from "../ArrayValue.ts"
 import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { problemOf } from "../elementwise/Supported.ts"
 import type { Scalar } from "../layout/Scalar.ts"
@@ -178,6 +179,19 @@ export const evaluateAll = (
   arrays: Iterable<DeviceArray>
 ): Effect.Effect<void, GpuError, ArrayServices> =>
   Effect.withFiber((fiber) => settleAll(arrays, servicesOf(fiber.context)))
+
+/**
+ * Runs an effect in a scope of its own, gives the arrays in its result their memory, and moves that to the caller's scope.
+ *
+ * @internal
+ */
+export const extracted = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  LeaseHolder.extract(
+    Effect.tap(effect, (result) => Effect.flatMap(LeaseHolder.holders("DeviceArray.scoped", result), evaluateHeld))
+  )
+
+const evaluateHeld = (holders: ReadonlyArray<LeaseHolder.LeaseHolder>) =>
+  evaluateAll(holders.filter((holder) => holder instanceof DeviceArray))
 
 /** A copy of an array, in contiguous memory of its own. @internal */
 export const evaluateCopy = <D extends DType>(array: DeviceArray<D>): Computed<D> =>
