@@ -9,6 +9,7 @@ const flags = {
   backend: ["--threads=0", "--size=0"],
   convolution: ["--scale=0", "--radius=99", "--filter=rainbow", "--backend=abacus"],
   fleet: ["--scale=0", "--size=100"],
+  kmeans: ["--points=0", "--clusters=13", "--dimensions=9", "--rounds=-1", "--backend=abacus"],
   observed: ["--port=65536", "--max-bytes=0", "--backend=cloud"],
   relief: ["--scale=0", "--altitude=91", "--backend=abacus"],
   render: ["--size=3", "--frames=0", "--lose-at=-1"],

@@ -65,6 +65,13 @@ const start = (isEffect: boolean) => {
 
 const leasesOf = (state: State, ...others: ReadonlyArray<unknown>) => [...LeaseHolder.leases([state, others])].length
 
+/** Fails in its third step. */
+const failing = (x: Floats, step: number) =>
+  Effect.tap(DeviceArray.add(x, 1), () => step === 2 ? Effect.fail("step" as const) : Effect.void)
+
+/** Fails when it is asked the second time. */
+const asks = (_: Floats, step: number) => step === 1 ? Effect.fail("question" as const) : Effect.succeed(true)
+
 describe("A loop", () => {
   it.effect("has the elements of a loop by hand, and the memory of its state between two steps", () =>
     property(
@@ -176,10 +183,7 @@ describe("A loop", () => {
   test(
     "fails as its steps and questions do, and leaves nothing",
     Effect.gen(function*() {
-      const body = (x: Floats, step: number) =>
-        Effect.tap(DeviceArray.add(x, 1), () => step === 2 ? Effect.fail("step" as const) : Effect.void)
-      strictEqual(yield* Effect.flip(DeviceArray.iterate(DeviceArray.zeros([2]), { times: 5, body })), "step")
-      const asks = (_: Floats, step: number) => step === 1 ? Effect.fail("question" as const) : Effect.succeed(true)
+      strictEqual(yield* Effect.flip(DeviceArray.iterate(DeviceArray.zeros([2]), { times: 5, body: failing })), "step")
       const asking = DeviceArray.iterate(DeviceArray.zeros([2]), { while: asks, body: DeviceArray.add(1) })
       strictEqual(yield* Effect.flip(asking), "question")
       strictEqual(yield* active, 0)
