@@ -9,6 +9,7 @@ import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
+import * as SubRegion from "../../src/services/buffers/SubRegion.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
 import * as CommandList from "../../src/services/queue/CommandList.ts"
@@ -171,6 +172,7 @@ describe("Traced commands", () => {
         (x) => Effect.flatMap(MemoryObjects.fromHost(Float32Array.of(1)), (buffer) => CommandQueue.copy(buffer, x))
       )
       yield* refuses("ForeignDevice", (x) => Mapping.map(x, Float32Array))
+      yield* refuses("ForeignDevice", (x) => SubRegion.make(x, { size: 4 }))
       yield* refuses("Unsupported", () => BufferPool.allocate(4, { usage: BufferUsage.storage }))
       yield* refuses("InvalidRequest", () => BufferPool.allocate(-1))
       yield* refuses("InvalidRequest", (x) => CommandQueue.read(x, Float32Array))
@@ -229,6 +231,18 @@ describe("A trace", () => {
       assert.deepStrictEqual([list.commands, list.peakBytes], [0, 0])
       assert.deepStrictEqual(yield* list.run([]), [])
       yield* hasStats({ hits: 0, misses: 0 })
+    })
+  )
+
+  test(
+    "leaves limits to the budget around a run",
+    Effect.gen(function*() {
+      const x = yield* floats(1, 2)
+      const list = yield* CommandList.trace([x], ([x]) => BufferPool.withBudget(added(x!, 1), 4))
+      deepStrictEqual(yield* read((yield* list.run([x]))[0]), [2, 3])
+      const { reason } = yield* Effect.flip(BufferPool.withBudget(list.run([x]), 4))
+      strictEqual(reason._tag, "LimitExceeded")
+      yield* hasStats({ activeBlocks: 2 })
     })
   )
 })

@@ -71,11 +71,11 @@ export interface CommandList<A> {
  * the same block, so fresh memory has unspecified contents, also in a pool that clears. What `f` returns are the results: the leases in
  * its `LeaseHolder`s, tuples, arrays and records. Leases that `f` knows from elsewhere are those of the program in every run. Data that `f`
  * writes is copied at the trace and written again in each run. An input that `f` releases is released by each run. Whatever else `f`
- * does is done at the trace only.
+ * does is done at the trace only. Budgets and reservations inside `f` limit nothing: put them around the run.
  *
  * Reads, further queues, events, `flush` and `finish` cannot be replayed: they fail with InvalidRequest inside `f`, as does memory of no
- * pool. Images and mappings of placeholders fail with ForeignDevice, and memory with another usage than the default with Unsupported. Fails
- * as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
+ * pool. Images, mappings and sub-regions of placeholders fail with ForeignDevice, and memory with another usage than the default with
+ * Unsupported. Fails as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
  *
  * **Example** (Two runs of one trace)
  *

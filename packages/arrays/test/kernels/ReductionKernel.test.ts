@@ -199,6 +199,10 @@ describe("a mistake in a definition", () => {
         runBoth({ map: () => ({ low: Expr.index, high: Expr.index }) }),
         /map returned an expression of u32 for "low"/
       )
+      yield* refused(
+        runBoth({ map: () => ({ low: 1 as never, high: Expr.index }) }),
+        /map returned 1 for "low", which is no expression. Return an expression, as Expr.constant\(".*", 1\) is/
+      )
       yield* refused(runBoth({ state: {} }), /its state has no value/)
       const { high } = yield* runBoth({})
       strictEqual(high.size, 4)

@@ -92,7 +92,15 @@ export const stateOf = (
   answers: StateExprs
 ): StateExprs | GpuError => {
   for (const [index, { dtype, name: component }] of state.entries()) {
-    const { problem, type } = answers[index]!
+    const answer: unknown = answers[index]
+    if (!Expression.isExpression(answer)) {
+      return invalidRequest(
+        operation,
+        `its function ${name} returned ${String(answer)}${quoted(component)}, which is no expression`,
+        `Return an expression, as Expr.constant("${dtype}", 1) is.`
+      )
+    }
+    const { problem, type } = answer
     if (problem !== undefined) return problem
     if (type === dtype) continue
     return invalidRequest(
