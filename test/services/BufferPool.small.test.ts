@@ -93,7 +93,6 @@ describe("a small pool", () => {
         BufferPool.allocateAll([64, 64]),
         BufferPool.useAll([64], () => Effect.void),
         BufferPool.reserve(Effect.void, 64),
-        BufferPool.exclusively(Effect.void),
         BufferPool.withBudget(Effect.void, 64),
         BufferPool.onOutOfMemory(() => Effect.succeed(false)),
         BufferPool.allocate(64, { onExhausted: "wait" }),
@@ -105,6 +104,7 @@ describe("a small pool", () => {
         assert.include(error.message, "Open the pool by BufferPool.layer.")
       }
       yield* BufferPool.allocate(64, { onExhausted: "fail" })
+      strictEqual(yield* BufferPool.exclusively(Effect.succeed(1)), 1)
       assert.include((yield* Effect.flip(BufferPool.budget(64))).message, "BufferPool.budget: ")
       assert.include((yield* Effect.flip(BufferPool.withBudget(Effect.void, 64))).message, "BufferPool.withBudget: ")
     })))

@@ -364,9 +364,9 @@ export interface SmallPoolOptions extends Schema.Schema.Type<typeof SmallBlockOp
  * a request that does not fit fails at once. A warning, as of a block that the driver could not free, goes to the console, where other
  * pools log it.
  *
- * What other pools do besides fails with Unsupported: requests that wait, budgets, reservations, exclusive sections, several leases together,
- * and handlers. Where a program imports modules (`effect-gpu-pool/BufferPool`), none of that is in its bundle. Fails with InvalidRequest for
- * invalid options.
+ * What other pools do besides fails with Unsupported: requests that wait, budgets, reservations, several leases together, and handlers. Where
+ * a program imports modules (`effect-gpu-pool/BufferPool`), none of that is in its bundle. Since no request waits, `exclusively` runs an effect
+ * at once. Fails with InvalidRequest for invalid options.
  *
  * **Example** (The memory of a page)
  *
@@ -411,7 +411,7 @@ const openSmall = (settings: Settings & MemorySettings) =>
         allocateAll: leftOut("allocateAll"),
         useAll: leftOut("useAll"),
         reserve: leftOut("reserve"),
-        exclusively: leftOut("exclusively"),
+        exclusively: (effect) => effect,
         budget: (_limit, _options, called = "budget") => leftOut(called)(),
         onOutOfMemory: leftOut("onOutOfMemory")
       })

@@ -52,11 +52,18 @@ const layer = (host: Host.HostOptions) =>
 
 const programsAtOnce = 32
 
+/** Code that is loaded at its first use takes real time, in which the test's clock would go on. */
+const loaded = Effect.forEach(Object.values(forms), (program) => Effect.scoped(program)).pipe(
+  Effect.provide(layer({})),
+  Effect.orDie
+)
+
 describe("32 programs of arrays in a pool that has no room for two of them", () => {
   for (const [host, options] of Object.entries({ host: {}, "a host with latency": { latency: "1 millis" } } as const)) {
     for (const [name, program] of Object.entries(forms)) {
       it.effect(`all end within five seconds, ${name}, on ${host}`, () =>
         Effect.gen(function*() {
+          yield* loaded
           const all = yield* Effect.replicateEffect(Effect.scoped(program), programsAtOnce, {
             concurrency: "unbounded"
           })
@@ -102,4 +109,13 @@ describe("32 programs of arrays in a pool that has no room for two of them", () 
         [2, 1, 6]
       )
     }).pipe(Effect.scoped, Effect.provide(layer({}))))
+})
+
+describe("array scopes in a small pool, where no request waits", () => {
+  for (const name of ["scoped", "lazy", "scoped within scoped"]) {
+    it.effect(`run at once, ${name}`, () =>
+      Effect.gen(function*() {
+        deepStrictEqual(yield* forms[name]!, 5)
+      }).pipe(Effect.provide(BufferPool.layerSmall().pipe(Layer.provideMerge(Host.layer())))))
+  }
 })
