@@ -129,7 +129,8 @@ export const scoped: {
  *
  * Products and convolutions are recorded too. On WebGPU and OpenCL their kernel computes the operations on them as well,
  * as the bias and the maximum of a layer, where these have its shape and no other kernel needs its elements; otherwise, and
- * on the host, it stores them first.
+ * on the host, it stores them first. An operation that is recorded after that kernel has run computes the product again,
+ * unless {@link evaluate} has given it memory.
  *
  * Intermediate memory lives until the effect ends. A {@link scoped} inside releases it earlier, and computes its
  * result. A `lazy` inside another only records more: its results become part of the outer kernels, and its `reserve`

@@ -343,7 +343,7 @@ const dispatch = (
   queue: Services["queue"]
 ): Effect.Effect<void, GpuError> => {
   if (plan.product === undefined) return queue.dispatch(kernelOf(plan, evaluation), args, size)
-  const bound = ProductKernel.bind(plan, plan.product, queue.info.traits.language)
+  const bound = ProductKernel.bind(plan, plan.product, queue.info)
   const [a, b] = leasesOf(plan.product)
   return queue.dispatch(bound.kernel, { ...bound.args, ...args, a: a!, b: b! }, bound.count)
 }

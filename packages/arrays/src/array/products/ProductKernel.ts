@@ -4,10 +4,10 @@
  *
  * @internal
  */
+import type { DeviceInfo } from "effect-gpu-pool/DeviceInfo"
 import type { DType } from "effect-gpu-pool/DType"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
-import type { Language } from "effect-gpu-pool/Language"
 import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
 import { dtypesOf, usedIn } from "../../kernels/expression/Inspection.ts"
 import type { Plan } from "../fusion/Plan.ts"
@@ -20,6 +20,7 @@ import * as Blocks from "./Blocks.ts"
 import { hostBody } from "./HostBody.ts"
 import { matrices, type MatrixProduct } from "./MatrixProduct.ts"
 import { type Axes, scalarBody, type Tile, type Types } from "./TileBody.ts"
+import * as Tiles from "./Tiles.ts"
 import * as VectorBody from "./VectorBody.ts"
 
 /** A kernel with its arguments, apart from the memory: the vectors `a`, `b` and `y`. */
@@ -43,10 +44,13 @@ const sumOf = (dtype: DType): DType => {
 }
 
 /** The kernel for a product that has something to compute. */
-export const bind = (plan: Plan, product: MatrixProduct, { bodies, hasEights }: Language): Bound => {
+export const bind = (plan: Plan, product: MatrixProduct, { isCpu = false, traits }: DeviceInfo): Bound => {
+  const { bodies, hasEights } = traits.language
   if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(plan, product)
   const byRows = byLastAxis(product)
-  return hasEights && isWide(byRows) ? bindTiles(plan, byRows, true) : bindTiles(plan, product, false)
+  return hasEights && isWide(byRows)
+    ? bindTiles(plan, byRows, { isCpu, vectors: true })
+    : bindTiles(plan, product, { isCpu, vectors: false })
 }
 
 /** Blocks are copied to arrays of doubles or of integers of 32 bits, and stored as they are. */
@@ -72,38 +76,9 @@ const byLastAxis = (product: MatrixProduct): MatrixProduct => {
   }
 }
 
-/**
- * A larger tile needs fewer loads. But drivers take long to compile large tiles, and a small result has too few of them
- * for a device with many cores.
- */
-const largeResult = 2 ** 18
-
-const isLarge = (rows: number, columns: number): boolean =>
-  rows * columns >= largeResult && rows >= itemsOfGroup && columns >= itemsOfGroup
-
-const tileOf = (rows: number, columns: number, vectors: boolean): Tile => {
-  const length = isLarge(rows, columns) ? 8 : 4
-  return {
-    rows: rows === 1 ? 1 : vectors ? 4 : length,
-    columns: vectors ? VectorBody.columns : columns === 1 ? 1 : length
-  }
-}
-
-/** Items whose tiles make a block of the result: a workgroup's. */
-const itemsOfGroup = 64
-
-/** The workgroup's block, as square as the tiles allow. */
-const groupOf = (down: number, across: number): Tile => {
-  const rows = Math.min(Math.floor(itemsOfGroup / Math.min(across, 8)), down)
-  return { rows, columns: Math.min(Math.floor(itemsOfGroup / rows), across) }
-}
-
-const bindTiles = (plan: Plan, product: MatrixProduct, vectors: boolean): Bound => {
-  const columns = Shape.size(product.columns)
-  const tile = tileOf(product.rows, columns, vectors)
-  const group = groupOf(Math.ceil(product.rows / tile.rows), Math.ceil(columns / tile.columns))
-  const groupsAcross = Math.ceil(columns / (tile.columns * group.columns))
-  const groups = groupsAcross * Math.ceil(product.rows / (tile.rows * group.rows))
+const bindTiles = (plan: Plan, product: MatrixProduct, runner: Tiles.Runner): Bound => {
+  const { group, groups, groupsAcross, tile } = Tiles.divide(product.rows, Shape.size(product.columns), runner)
+  const { vectors } = runner
   const how = `${tile.rows}x${tile.columns}${vectors ? " vectors" : ""}`
   const form = forms.get(keyOf(how, product), () => ({
     types: typesOf(product),
@@ -205,7 +180,7 @@ const kernelOf = PlanKernels.make(1024, (planned: PlanKernels.Planned, form: For
     const body = hostBody(types, axes, names[0]!)
     return Kernel.define({ name, args, body: {} }, () => ({ preamble: "", body }))
   }
-  const options = { name, args, workgroupSize: itemsOfGroup, body: {}, dtypes: dtypesOf(expressions) }
+  const options = { name, args, workgroupSize: Tiles.itemsOfGroup, body: {}, dtypes: dtypesOf(expressions) }
   return Kernel.define(options, (writer) => {
     const { eights } = writer
     const results = { product: PlanExpressions.productName, expressions, names }

@@ -29,6 +29,7 @@ import {
 import { describeWith } from "../../../../../test/support/required.ts"
 import { divide } from "../../../src/array/products/Blocks.ts"
 import * as MatrixProduct from "../../../src/array/products/MatrixProduct.ts"
+import * as Tiles from "../../../src/array/products/Tiles.ts"
 
 type Shape = ReadonlyArray<number>
 
@@ -253,6 +254,40 @@ describe("the blocks of a product on the host", () => {
       }),
       { seed: 1 }
     )
+  })
+})
+
+const tileOf = (rows: number, columns: number, isCpu: boolean): ReadonlyArray<number> =>
+  Object.values(Tiles.divide(rows, columns, { isCpu, vectors: false }).tile)
+
+describe("the tiles of a product", () => {
+  it("cover each element once, and leave no workgroup without any", () => {
+    const length = fc.oneof(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 1, max: 700 }))
+    fc.assert(
+      fc.property(length, length, fc.boolean(), fc.boolean(), (rows, columns, isCpu, vectors) => {
+        const { group, groups, groupsAcross, tile } = Tiles.divide(rows, columns, { isCpu, vectors })
+        assert.isAtMost(group.rows * group.columns, Tiles.itemsOfGroup)
+        const [height, width] = [group.rows * tile.rows, group.columns * tile.columns]
+        const groupsDown = groups / groupsAcross
+        assert.isTrue(Number.isInteger(groupsDown))
+        assert.isTrue(groupsDown * height >= rows && (groupsDown - 1) * height < rows)
+        assert.isTrue(groupsAcross * width >= columns && (groupsAcross - 1) * width < columns)
+      }),
+      { seed: 1 }
+    )
+  })
+
+  it("are large where the result is, on a CPU from fewer elements on", () => {
+    for (const isCpu of [true, false]) {
+      const least = isCpu ? 512 : 4096
+      deepStrictEqual(tileOf(least, 64, isCpu), [8, 8])
+      deepStrictEqual(tileOf(64, least, isCpu), [8, 8])
+      deepStrictEqual(tileOf(least - 1, 64, isCpu), [4, 4])
+      deepStrictEqual(tileOf(2 ** 20, 63, isCpu), [4, 4])
+      deepStrictEqual(tileOf(63, 2 ** 20, isCpu), [4, 4])
+      deepStrictEqual(tileOf(1, 2 ** 20, isCpu), [1, 4])
+      deepStrictEqual(tileOf(2 ** 20, 1, isCpu), [4, 1])
+    }
   })
 })
 
