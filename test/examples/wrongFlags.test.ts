@@ -6,6 +6,7 @@ import { root } from "../support/packages.ts"
 
 const flags = {
   airports: ["--rows-per-tile=0", "--airports=1", "--backend=abacus", "--rounds=x"],
+  attention: ["--tokens=0", "--heads=9", "--depth=65", "--room=-1", "--backend=abacus"],
   backend: ["--threads=0", "--size=0"],
   convolution: ["--scale=0", "--radius=99", "--filter=rainbow", "--backend=abacus"],
   fleet: ["--scale=0", "--size=100"],

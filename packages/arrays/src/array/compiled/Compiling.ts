@@ -54,9 +54,10 @@ const mostVariants = 16
  * A function that does what `f` does, and calls `f` only once for each kind of arguments. Then it records the commands that `f` recorded,
  * on the arrays of the call, without making kernels and checking commands again. The numbers are those of `f`.
  *
- * Arguments may be arrays, tuples and records of them, and any other values. `f` runs again for an array of another type, shape or
- * strides, for arrays that share memory in another way, and for another value, by `Object.is`. Of tuples and plain records the elements
- * count. The function keeps the traces of the sixteen kinds that were used last on each queue, but no memory of the device.
+ * Arguments may be arrays, tuples and records of them, and any other values. `f` runs again for an array of another type or shape,
+ * or with other strides or another offset, for arrays that share memory in another way, and for another value, by `Object.is`. Of tuples
+ * and plain records the elements count. The function keeps the traces of the sixteen kinds that were used last on each queue, but no
+ * memory of the device.
  *
  * **Details**
  *
