@@ -37,14 +37,6 @@ export * as BufferUsage from "./domain/BufferUsage.ts"
 export * as CallSite from "./services/calls/CallSite.ts"
 
 /**
- * Commands that were traced once, for many runs.
- *
- * @category commands
- * @since 0.1.0
- */
-export * as CommandList from "./services/queue/CommandList.ts"
-
-/**
  * Ordered work on a device: writes, reads, copies, fills, kernels.
  *
  * @category commands

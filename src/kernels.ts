@@ -1,8 +1,16 @@
 /**
- * Kernels that are written by hand for workgroups, or as whole sources.
+ * Kernels that are written by hand for workgroups, or as whole sources, and lists of commands that are traced once.
  *
  * @since 0.1.0
  */
+
+/**
+ * Commands that were traced once, for many runs.
+ *
+ * @category commands
+ * @since 0.1.0
+ */
+export * as CommandList from "./services/queue/CommandList.ts"
 
 /**
  * Kernels that are written for workgroups.

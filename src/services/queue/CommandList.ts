@@ -18,7 +18,8 @@ import * as Trace from "./traced/Trace.ts"
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandList, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { CommandList } from "effect-gpu-pool/kernels"
  *
  * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(16)
@@ -81,7 +82,8 @@ export interface CommandList<A> {
  *
  * ```ts
  * import { Effect } from "effect"
- * import { BufferPool, CommandList, CommandQueue } from "effect-gpu-pool"
+ * import { BufferPool, CommandQueue } from "effect-gpu-pool"
+ * import { CommandList } from "effect-gpu-pool/kernels"
  *
  * Effect.gen(function*() {
  *   const x = yield* BufferPool.allocate(8)
