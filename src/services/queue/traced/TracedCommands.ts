@@ -1,5 +1,5 @@
 /**
- * The driver of a trace: it notes commands, which were checked as any others, in place of recording them.
+ * The driver of a trace, under a checked queue: it keeps each command for the runs, and records none.
  *
  * @internal
  */
