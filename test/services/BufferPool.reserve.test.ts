@@ -451,6 +451,31 @@ describe("leases that are wanted together", () => {
       yield* hasStats({ activeBlocks: 4, reservedBytes: 0 })
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
+  it.effect("have labels in the shape of the sizes, or those of the request and of the pool", () =>
+    Effect.gen(function*() {
+      for (let run = 0; run < 2; run++) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const { a, b } = yield* BufferPool.allocateAll({ a: 10, b: 20 }, { label: "both", labels: { b: "second" } })
+          deepStrictEqual([a.label, b.label], ["both", "second"])
+          const [one, none] = yield* BufferPool.allocateAll([1, 0], { labels: [undefined, "empty"] })
+          deepStrictEqual([one.label, none.label], ["pool", "empty"])
+        }))
+      }
+    }).pipe(Effect.provide(layer(limited(100, { label: "pool" })))))
+
+  it.effect("are refused with labels for what has no size, or of no text", () =>
+    Effect.gen(function*() {
+      const pool = yield* BufferPool.BufferPool
+      const refused = (labels: unknown, sizes: BufferPool.Sizes = [1, 2]) =>
+        Effect.map(Effect.flip(pool.allocateAll(sizes, { labels: labels as never })), ({ message }) => message)
+      assert.include(yield* refused(["a", "b", "c"]), "there are 3 labels for 2 sizes")
+      assert.include(yield* refused({ a: "a" }), "are no array, as the sizes are")
+      assert.include(yield* refused([1]), "the label 1 is no string")
+      assert.include(yield* refused({ inptu: "a" }, { input: 4 }), `"inptu" in labels. Did you mean input?`)
+      assert.include(yield* refused(["a"], { input: 4 }), "for labels")
+      yield* nothingIsLeft
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
+
   it.effect("are all or none, and hold nothing while they wait", () =>
     Effect.gen(function*() {
       const first = yield* BufferPool.allocate(50)

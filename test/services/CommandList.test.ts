@@ -48,6 +48,9 @@ const plus = adding("plus")
 const added = (x: BufferPool.PooledBuffer, a: number) =>
   Effect.tap(BufferPool.allocate(x.size), (y) => CommandQueue.dispatch(plus, { x, y, a }, x.size / 4))
 
+const copiedAs = (label: string, x: BufferPool.PooledBuffer) =>
+  Effect.tap(BufferPool.allocate(x.size, { label }), (y) => CommandQueue.copy(x, y))
+
 describe("Traced commands", () => {
   test(
     "are all recorded again: dispatches, fills, copies, rectangles and writes",
@@ -130,6 +133,34 @@ describe("Traced commands", () => {
       const [result] = yield* list.run([yield* floats(5, 6)])
       deepStrictEqual(yield* read(result), [7, 8])
       yield* hasStats({ activeBlocks: 3 })
+    })
+  )
+
+  test(
+    "call the memory of a run after what lives in it",
+    Effect.gen(function*() {
+      const list = yield* CommandList.trace(
+        [yield* floats(1, 2)],
+        Effect.fnUntraced(function*([x]) {
+          let last = x!
+          for (const label of ["a", "b", "c", "b", "d", "sum"]) last = yield* copiedAs(label, last)
+          return { last, rest: yield* BufferPool.allocate(4) }
+        })
+      )
+      const pool = yield* BufferPool.BufferPool
+      const asked: Array<unknown> = []
+      const listening = BufferPool.BufferPool.of({
+        ...pool,
+        allocateAll: (sizes, options) =>
+          Effect.suspend(() => {
+            asked.push(sizes, options?.labels)
+            return pool.allocateAll(sizes, options)
+          })
+      })
+      const run = list.run([yield* floats(3, 4)]).pipe(Effect.provideService(BufferPool.BufferPool, listening))
+      deepStrictEqual((yield* run).map(({ label }) => label), ["sum", undefined])
+      // Every second one lives in the block of the result.
+      deepStrictEqual(asked, [[8, 4, 8], ["sum", undefined, "a, c, d"]])
     })
   )
 

@@ -165,6 +165,15 @@ describe("a pool publishes", () => {
       deepStrictEqual(inBudget.map(({ _tag }) => _tag), ["LimitChanged", "DriverAsked", "Leased"])
     }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 256 }))))
 
+  it.effect("the label of each of several leases that are asked for together, hits and others", () =>
+    Effect.gen(function*() {
+      const events = yield* received
+      const options = { label: "both", labels: { left: "left half" } }
+      for (let run = 0; run < 2; run++) yield* BufferPool.useAll({ left: 64, right: 64 }, () => Effect.void, options)
+      const labels = events.flatMap((event) => event._tag === "Leased" ? [event.label] : [])
+      deepStrictEqual(labels, ["left half", "both", "left half", "both"])
+    }).pipe(Effect.scoped, Effect.provide(gpu({ maxBytes: 256 }))))
+
   it.effect("who waits, for how long, and whether they were served", () =>
     Effect.gen(function*() {
       const events = yield* received

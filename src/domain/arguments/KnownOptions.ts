@@ -13,20 +13,29 @@ export type KnownOptions = ReadonlySet<string>
 /**
  * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that
  * is `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. It throws when
- * reading the value throws.
+ * reading the value throws. Messages call the object `name`.
  */
-export const problem = (operation: string, options: unknown, known: KnownOptions): GpuError | undefined => {
+export const problem = (
+  operation: string,
+  options: unknown,
+  known: KnownOptions,
+  name = "options"
+): GpuError | undefined => {
   if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
     return invalidRequest(
       operation,
-      `${formatted(options)} was given for options`,
+      `${formatted(options)} was given for ${name}`,
       `Pass an object with ${[...known].join(", ")}, or leave it out.`
     )
   }
   const unknown = unknownName(options, known)
   return unknown === undefined
     ? undefined
-    : invalidRequest(operation, `there is no option ${formatted(unknown)}`, hintFor(unknown, known))
+    : invalidRequest(
+      operation,
+      `there is no option ${formatted(unknown)}${name === "options" ? "" : ` in ${name}`}`,
+      hintFor(unknown, known)
+    )
 }
 
 const unknownName = (options: object, known: KnownOptions): string | undefined => {

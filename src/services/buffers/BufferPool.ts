@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
-import type { GpuError } from "../../domain/GpuError.ts"
+import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
 import { noQueue } from "../../domain/pool/machine/NoQueue.ts"
 import {
   BlockOptions,
@@ -56,6 +56,7 @@ import type { BufferLike } from "./BufferLike.ts"
 import { BufferSource, type BufferSourceOptions, openSource, policyOf } from "./BufferSource.ts"
 import { makeAllocator } from "./DeviceAllocator.ts"
 import type { PooledBuffer } from "./PooledBuffer.ts"
+import * as SeveralSizes from "./SeveralSizes.ts"
 import { SlabSource } from "./SlabSource.ts"
 
 export type { ByteAmount } from "../../domain/pool/MemoryLimit.ts"
@@ -131,6 +132,41 @@ export type Sizes = ReadonlyArray<number> | Readonly<Record<string, number>>
 export type Leases<S extends Sizes> = { readonly [K in keyof S]: PooledBuffer }
 
 /**
+ * The options of a request for several buffers together: those of each of them, and labels.
+ *
+ * **Example** (A label for each lease)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { BufferPool } from "effect-gpu-pool"
+ *
+ * Effect.gen(function*() {
+ *   yield* BufferPool.allocateAll({ input: 4096, output: 1024 }, { labels: { input: "frame", output: "histogram" } })
+ *   yield* BufferPool.allocateAll([512, 256, 128], { label: "scratch", labels: [undefined, "sums"] })
+ *   return (yield* BufferPool.holders(5)).map(({ label }) => label)
+ * }) // => ["frame", "histogram", "scratch", "sums", "scratch"]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AllocateAllOptions<S extends Sizes> extends PoolAllocateOptions {
+  /**
+   * What errors, `holders` and recordings call each of the leases: an array for an array of sizes, a record for a record. A lease that
+   * has none there is called `label`.
+   */
+  readonly labels?: Labels<S> | undefined
+}
+
+/**
+ * A label for each size, or for some of them, in the shape of the sizes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Labels<S extends Sizes> = { readonly [K in keyof S]?: string | undefined }
+
+/**
  * The methods of a pool, and of a budget or a reservation within one: see {@link withBudget} and {@link reserve}.
  *
  * **Example** (A function that works on any pool)
@@ -161,13 +197,13 @@ export interface Pool extends PoolControls<Pool> {
   /** Leases of all sizes together, or none. See {@link allocateAll}. */
   readonly allocateAll: <const S extends Sizes>(
     sizes: S,
-    options?: PoolAllocateOptions
+    options?: AllocateAllOptions<NoInfer<S>>
   ) => Effect.Effect<Leases<S>, GpuError, Scope.Scope>
   /** Lends leases of all sizes together to `f`. See {@link useAll}. */
   readonly useAll: <const S extends Sizes, A, E, R>(
     sizes: S,
     f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
-    options?: PoolAllocateOptions
+    options?: AllocateAllOptions<NoInfer<S>>
   ) => Effect.Effect<A, E | GpuError, R>
 }
 
@@ -247,11 +283,21 @@ const poolOf = (requests: BufferRequests): Pool =>
       ...leasingOf(requests),
       allocateAll: function allocateAll(sizes, given) {
         const options = CallSite.locate(given, allocateAll)
-        return together(sizes, options, (wants, shape) => Effect.map(requests.allocateAll(wants, options), shape))
+        return together(
+          "BufferPool.allocateAll",
+          sizes,
+          options,
+          (wants, shape) => Effect.map(requests.allocateAll(wants, options), shape)
+        )
       },
       useAll: function useAll(sizes, f, given) {
         const options = CallSite.locate(given, useAll)
-        return together(sizes, options, (wants, shape) => requests.useAll(wants, (leases) => f(shape(leases)), options))
+        return together(
+          "BufferPool.useAll",
+          sizes,
+          options,
+          (wants, shape) => requests.useAll(wants, (leases) => f(shape(leases)), options)
+        )
       }
     })
   )
@@ -272,26 +318,23 @@ const leasingOf = (
   }
 })
 
-/** Calls `f` with the sizes in order, and the way back from leases in that order to the shape that the program gave. */
+/** Calls `f` with the requests in order, and the way back from leases in that order to the shape that the program gave. */
 const together = <S extends Sizes, A, E, R>(
+  operation: string,
   sizes: S,
-  options: PoolAllocateOptions | undefined,
+  options: AllocateAllOptions<S> | undefined,
   f: (
     wants: ReadonlyArray<Want<BufferUsage>>,
     shape: (leases: ReadonlyArray<PooledBuffer>) => Leases<S>
   ) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
+): Effect.Effect<A, E | GpuError, R> =>
+  Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
     const wanted = usageOf(options)
-    const entries = Object.entries<number>(sizes)
-    const wants = Array.from(
-      Array.isArray(sizes) ? sizes : entries.map(([, size]) => size),
-      (size) => ({ size, wanted })
+    const all = SeveralSizes.labelled(operation, sizes, options?.labels)
+    return isGpuError(all) ? all : f(
+      all.map((one) => ({ ...one, wanted })),
+      (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>
     )
-    return f(wants, (leases) =>
-      (Array.isArray(sizes)
-        ? leases.slice()
-        : Object.fromEntries(entries.map(([name], index) => [name, leases[index]!]))) as Leases<S>)
   })
 
 /**
@@ -954,9 +997,10 @@ export const exclusively: Accessors.OfPool<BufferPool, Pool>["exclusively"] = Bo
 /**
  * Leases of all sizes together, or none: the request has one place in the wait queue, and no lease while it waits. They
  * belong to the caller's scope, and come in the shape of the sizes: a tuple for a tuple, a record for a record. The
- * options apply to every lease.
+ * options apply to every lease; `labels` names each of them.
  *
- * Fails as {@link allocate}, and with LimitExceeded when they do not fit the limit together.
+ * Fails as {@link allocate}, with LimitExceeded when they do not fit the limit together, and with InvalidRequest for labels that have
+ * another shape than the sizes.
  *
  * **Example** (What a step needs, in one request)
  *
@@ -976,7 +1020,7 @@ export const exclusively: Accessors.OfPool<BufferPool, Pool>["exclusively"] = Bo
  */
 export const allocateAll = <const S extends Sizes>(
   sizes: S,
-  options?: PoolAllocateOptions
+  options?: AllocateAllOptions<NoInfer<S>>
 ): Effect.Effect<Leases<S>, GpuError, BufferPool | Scope.Scope> => {
   const located = CallSite.locate(options, allocateAll)
   return BufferPool.use((pool) => pool.allocateAll(sizes, located))
@@ -1000,7 +1044,7 @@ export const allocateAll = <const S extends Sizes>(
 export const useAll = <const S extends Sizes, A, E, R>(
   sizes: S,
   f: (leases: Leases<S>) => Effect.Effect<A, E, R>,
-  options?: PoolAllocateOptions
+  options?: AllocateAllOptions<NoInfer<S>>
 ): Effect.Effect<A, E | GpuError, R | BufferPool> => {
   const located = CallSite.locate(options, useAll)
   return BufferPool.use((pool) => pool.useAll(sizes, f, located))

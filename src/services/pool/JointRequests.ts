@@ -151,8 +151,8 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
   ): Effect.Effect<ReadonlyArray<L>, GpuError> {
     const label = options?.label ?? this.label
     let bytes = 0
-    for (const { size, wanted } of wants) {
-      const problem = this.problem(fiber, { size, wanted, options }, label)
+    for (const { label: own = label, size, wanted } of wants) {
+      const problem = this.problem(fiber, { size, wanted, options }, own)
       if (problem !== undefined) return problem
       bytes += this.source.exactSize(size)
     }
@@ -164,8 +164,8 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
     const waitPolicy = this.waitPolicyOf(where, options)
     if (isGpuError(waitPolicy)) return waitPolicy
     if (list.closed) return this.scopeClosed(where, wants[0]!.size, label)
-    for (const { size, wanted } of wants) {
-      const hit = this.hit(list, { size, wanted, options }, label)!
+    for (const { label: own = label, size, wanted } of wants) {
+      const hit = this.hit(list, { size, wanted, options }, own)!
       if (list.scope === undefined) hit.borrowerId = fiber.id
       granted.push(hit)
     }
@@ -198,7 +198,7 @@ export class JointRequests<W, V extends Leasable, L extends Lease<V>> extends Po
           requests.acquire(list, fiber, {
             ...want,
             options: { ...options, onExhausted: undefined, waitAtMost: undefined }
-          }, label),
+          }, want.label ?? label),
         { discard: true }
       )
     )

@@ -45,6 +45,8 @@ export interface Terms {
 export interface Want<W> {
   readonly size: number
   readonly wanted: W
+  /** What the lease is called, if not what the others of its call are. */
+  readonly label?: string | undefined
 }
 
 /** One call for a lease. */

@@ -177,7 +177,10 @@ const perform = (steps: ReadonlyArray<Step>, faults: Host.Faults) =>
             waiting(step.wait)
           )
         )
-      } else if (step.do === "all") yield* jobs.start(pool.allocateAll(step.sizes, waiting(step.wait)))
+      } else if (step.do === "all") {
+        const labels = step.sizes.map((size) => size % 2 === 0 ? `of ${size} bytes` : undefined)
+        yield* jobs.start(pool.allocateAll(step.sizes, { ...waiting(step.wait), labels }))
+      }
       // The events of this step are handled before the next one.
       yield* Effect.yieldNow
     }

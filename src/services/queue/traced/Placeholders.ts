@@ -11,11 +11,26 @@ import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import { type BufferUsage, defaultUsage } from "../../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import { type GpuError, invalidRequest, type Released, released, unsupported } from "../../../domain/GpuError.ts"
+import {
+  type GpuError,
+  invalidRequest,
+  isGpuError,
+  type Released,
+  released,
+  unsupported
+} from "../../../domain/GpuError.ts"
 import type { Family } from "../../../domain/pool/machine/Request.ts"
 import { Block } from "../../../domain/pool/PoolBlock.ts"
-import type { BufferPool, Leases, PoolAllocateOptions, PooledBuffer as Lease, Sizes } from "../../buffers/BufferPool.ts"
+import type {
+  AllocateAllOptions,
+  BufferPool,
+  Leases,
+  PoolAllocateOptions,
+  PooledBuffer as Lease,
+  Sizes
+} from "../../buffers/BufferPool.ts"
 import { PooledBuffer } from "../../buffers/PooledBuffer.ts"
+import * as SeveralSizes from "../../buffers/SeveralSizes.ts"
 import { validated } from "../../calls/Validated.ts"
 import { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { Lease as AnyLease, LeaseOwner } from "../../lease/Lease.ts"
@@ -120,14 +135,18 @@ export class Placeholders implements LeaseOwner {
     const { loans } = this.#table
     const lease = (list: LeaseList, size: number, options: PoolAllocateOptions | undefined) =>
       validated("BufferPool.allocate", (operation) => this.#lease(operation, list, size, options))
-    const leaseAll = <const S extends Sizes>(list: LeaseList, sizes: S, options: PoolAllocateOptions | undefined) =>
-      Effect.map(
-        Effect.forEach(
-          Object.entries<number>(sizes),
-          ([name, size]) => Effect.map(lease(list, size, options), (lease) => [name, lease] as const)
-        ),
-        (leases) => (Array.isArray(sizes) ? leases.map(([, lease]) => lease) : Object.fromEntries(leases)) as Leases<S>
-      )
+    const leaseAll = <const S extends Sizes>(
+      list: LeaseList,
+      sizes: S,
+      options: AllocateAllOptions<NoInfer<S>> | undefined
+    ): Effect.Effect<Leases<S>, GpuError> =>
+      Effect.suspend((): Effect.Effect<Leases<S>, GpuError> => {
+        const all = SeveralSizes.labelled("BufferPool.allocateAll", sizes, options?.labels)
+        return isGpuError(all) ? all : Effect.map(
+          Effect.forEach(all, ({ label = options?.label, size }) => lease(list, size, { ...options, label })),
+          (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>
+        )
+      })
     const traced: BufferPool["Service"] = {
       ...pool,
       allocate: (size, options) => this.#inScope((list) => lease(list, size, options)),

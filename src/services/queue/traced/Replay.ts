@@ -3,10 +3,13 @@
  *
  * @internal
  */
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Order from "effect/Order"
 import type * as Scope from "effect/Scope"
+import { list } from "../../../domain/arguments/Format.ts"
 import { type GpuError, invalidRequest } from "../../../domain/GpuError.ts"
 import * as BufferMemory from "../../buffers/BufferMemory.ts"
 import { BufferPool } from "../../buffers/BufferPool.ts"
@@ -46,7 +49,8 @@ export class Replay<A> {
   readonly #kept: number
   /** The block of each slot that is memory of a run. */
   readonly #blockOf: ReadonlyMap<Slot, number>
-  readonly #label: string | undefined
+  /** What each block is called: as the result in it, or as all that lives in it one after the other. */
+  readonly #labels: ReadonlyArray<string | undefined>
   /** Copies of the program's data, in bytes. */
   readonly #bytes: number
 
@@ -81,7 +85,9 @@ export class Replay<A> {
     this.#blocks = blocks
     this.#kept = kept.length
     this.#blockOf = new Map(fresh.map((slot, at) => [slot, blockOf[at]!]))
-    this.#label = kept[0]?.label
+    this.#labels = blocks.map((_, block) =>
+      block < kept.length ? kept[block]!.label : labelOf(passing.filter((slot) => this.#blockOf.get(slot) === block))
+    )
     this.peakBytes = blocks.reduce((sum, bytes) => sum + bytes, 0)
     this.writtenInputs = this.#inputs.flatMap(({ isWritten }, at) => isWritten ? [at] : [])
     this.writtenLeases = this.#captured.flatMap(({ isWritten, origin }) => isWritten ? [origin as PooledBuffer] : [])
@@ -101,13 +107,12 @@ export class Replay<A> {
     return Effect.withFiber((fiber) => {
       if (!this.accepts(inputs)) return notAccepted()
       const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
-      const options = { label: this.#label, apart: inputs }
       const [first] = this.#blocks
       const memory: Effect.Effect<Leases, GpuError, Scope.Scope> = this.#blocks.length === 1
-        ? Effect.map(pool.allocate(first!, options), (lease) => [lease])
+        ? Effect.map(pool.allocate(first!, { label: this.#labels[0], apart: inputs }), (lease) => [lease])
         : this.#blocks.length === 0
         ? Exit.succeed([])
-        : pool.allocateAll(this.#blocks, options)
+        : pool.allocateAll(this.#blocks, { labels: this.#labels, apart: inputs })
       let leases: Leases = []
       return Effect.onExitPrimitive(
         Effect.flatMap(memory, (granted) => {
@@ -170,6 +175,13 @@ export class Replay<A> {
     if (origin === undefined) return blocks[this.#blockOf.get(slot)!]!
     return typeof origin === "number" ? inputs[origin]! : origin
   }
+}
+
+/** The labels of memory that has one block, in the order of its first use. */
+const labelOf = (slots: ReadonlyArray<Slot>): string | undefined => {
+  const ordered = Arr.sortWith(slots, ({ first }) => first, Order.Number)
+  const labels = [...new Set(ordered.flatMap(({ label }) => label ?? []))]
+  return labels.length === 0 ? undefined : list(labels, ", ", 4)
 }
 
 const release = (lease: PooledBuffer): void => lease.list?.owner.endUnsafe(lease, "released")

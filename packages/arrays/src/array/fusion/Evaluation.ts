@@ -265,13 +265,13 @@ const leasesOf = (product: MatrixProduct | undefined): ReadonlyArray<PooledBuffe
   product === undefined ? [] : [product.a.array.lease!, product.b.array.lease!]
 
 const compute = (plan: Plan.Plan, arrays: ReadonlyArray<DeviceArray>, services: Services): Settled => {
-  const [only] = arrays
   const apart = [...plan.vectors.map(leaseOf), ...leasesOf(plan.product)]
   if (arrays.length === 1) {
-    return Effect.flatMap(allocate(only!, apart, services), (lease) => fill(plan, arrays, [lease], services))
+    return Effect.flatMap(allocate(arrays[0]!, apart, services), (lease) => fill(plan, arrays, [lease], services))
   }
   const sizes = arrays.map(({ dtype, size }) => size * byteSize(dtype))
-  const together = services.pool.allocateAll(sizes, { label: only!.pending?.operation.name, apart })
+  const labels = arrays.map(({ pending }) => pending?.operation.name)
+  const together = services.pool.allocateAll(sizes, { labels, apart })
   return Effect.flatMap(together, (leases) => {
     const moved = Effect.forEach(arrays, (array, index) => moveHome(array, leases[index]!, services), { discard: true })
     return Effect.andThen(
