@@ -1,5 +1,5 @@
 /**
- * Copies that are larger than one call may be, on a device whose calls are counted. A lowered limit stands for the real one.
+ * The calls of copies: several where a copy is larger than one call may be, which a lowered limit shows, and in the short form.
  */
 import { it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
@@ -37,7 +37,7 @@ const noted = (device: GPUDevice) => {
     const encoder = createCommandEncoder(descriptor)
     const copy = encoder.copyBufferToBuffer.bind(encoder) as (...args: ReadonlyArray<unknown>) => undefined
     encoder.copyBufferToBuffer = (...args: ReadonlyArray<unknown>) => {
-      copies.push(Number(args[4]))
+      copies.push(Number(args.at(-1)))
       return copy(...args)
     }
     return encoder
@@ -53,6 +53,23 @@ const lowered = Effect.acquireRelease(
   }),
   (bytes) => Effect.sync(() => largestCopy.bytes = bytes)
 )
+
+/** The numbers of arguments of the copies that the encoders of a device are asked for. Old encoders need all five. */
+const formsOf = (device: GPUDevice, isOld: boolean) => {
+  const forms: Array<number> = []
+  const createCommandEncoder = device.createCommandEncoder.bind(device)
+  device.createCommandEncoder = (descriptor) => {
+    const encoder = createCommandEncoder(descriptor)
+    const copy = encoder.copyBufferToBuffer.bind(encoder) as (...args: ReadonlyArray<unknown>) => undefined
+    encoder.copyBufferToBuffer = (...args: ReadonlyArray<unknown>) => {
+      forms.push(args.length)
+      if (isOld && args.length < 5) throw new TypeError(`5 arguments required, but only ${args.length} present`)
+      return copy(...args)
+    }
+    return encoder
+  }
+  return forms
+}
 
 const numbers = Uint32Array.from({ length: 50 }, (_, at) => at + 1)
 
@@ -109,5 +126,26 @@ describeWith(["webgpu"], "a copy over the largest that one call may make", () =>
         Effect.scoped,
         Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layerFromDevice(device))))
       )
+    }).pipe(Effect.scoped))
+
+  it.live("has the short form from start to start, where encoders have it", () =>
+    Effect.gen(function*() {
+      const copies = Effect.gen(function*() {
+        const [x, y] = [yield* BufferPool.allocate(200), yield* BufferPool.allocate(200)]
+        yield* CommandQueue.write(x, numbers)
+        yield* CommandQueue.copy(x, y, { sourceOffset: 8, size: 192 })
+        yield* CommandQueue.copy(x, y)
+        yield* CommandQueue.copy(x, y)
+        deepStrictEqual(yield* CommandQueue.read(y, Uint32Array), numbers)
+      }).pipe(Effect.scoped)
+      const copyOn = (device: GPUDevice) =>
+        Effect.provide(copies, BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layerFromDevice(device))))
+      const [young, old] = [yield* opened, yield* opened]
+      const youngForms = formsOf(young, false)
+      yield* copyOn(young)
+      deepStrictEqual(youngForms, [5, 3, 3, 3])
+      const oldForms = formsOf(old, true)
+      yield* copyOn(old)
+      deepStrictEqual(oldForms, [5, 3, 5, 5, 5])
     }).pipe(Effect.scoped))
 })

@@ -20,9 +20,36 @@ export const encodeCopy = (
   to: number,
   bytes: number
 ): void => {
+  if (from === 0 && to === 0 && bytes <= largestCopy.bytes && isShort && isCopied(encoder, source, target, bytes)) {
+    return
+  }
   for (let done = 0; done < bytes; done += largestCopy.bytes) {
     encoder.copyBufferToBuffer(source, from + done, target, to + done, Math.min(largestCopy.bytes, bytes - done))
   }
+}
+
+/** The form without offsets. Dawn reads its arguments in a third of the time that it needs for those of the long form. */
+interface ShortForm {
+  copyBufferToBuffer(source: WebGpuHandle.Buffer, destination: WebGpuHandle.Buffer, size: number): unknown
+}
+
+/** Whether encoders have the short form, for all that is known. */
+let isShort = true
+
+/** Copies by the short form. Encoders of older browsers throw; the long form then fails for any other reason there was. */
+const isCopied = (
+  encoder: WebGpuHandle.CommandEncoder,
+  source: WebGpuHandle.Buffer,
+  target: WebGpuHandle.Buffer,
+  bytes: number
+): boolean => {
+  try {
+    const short: ShortForm = encoder as WebGpuHandle.CommandEncoder & ShortForm
+    short.copyBufferToBuffer(source, target, bytes)
+  } catch {
+    isShort = false
+  }
+  return isShort
 }
 
 /** Writes host data, of which the last bytes go through a padded word: WebGPU writes multiples of 4 bytes. */

@@ -18,12 +18,12 @@ import type { OpenDevice } from "../opening/OpenDevice.ts"
 import { gpuOf, type WebGpuBuffer } from "../WebGpuBuffer.ts"
 import type * as WebGpuHandle from "../WebGpuHandle.ts"
 import { writeBytes } from "./ByteCopies.ts"
-import { CommandList } from "./CommandList.ts"
 import { type EncodedCommand, type Pattern, Temporaries } from "./EncodedCommand.ts"
 import { inScopes, type ScopedFailure } from "./ErrorScopes.ts"
 import { FillPattern, type Words } from "./FillPattern.ts"
 import * as Readback from "./Readback.ts"
 import { ReadBuffers } from "./ReadBuffers.ts"
+import { RecordedCommands } from "./RecordedCommands.ts"
 import type { Scratch } from "./Scratch.ts"
 import { submitNothing, SubmittedWork } from "./SubmittedWork.ts"
 
@@ -70,11 +70,11 @@ export class WebGpuQueue implements Driver {
   readonly #temporaries: Temporaries
   readonly #reads: ReadBuffers
   readonly #work: SubmittedWork
-  #commands = new CommandList()
+  #commands = new RecordedCommands()
   /** Whether a microtask will submit them. */
   #isFlushedSoon = false
   /** Empty lists, of submits that have ended. */
-  readonly #spare: Array<CommandList> = []
+  readonly #spare: Array<RecordedCommands> = []
   readonly copyRectUnsafe!: Driver["copyRectUnsafe"]
   readonly writeRectUnsafe!: Driver["writeRectUnsafe"]
   readonly readRectUnsafe!: Driver["readRectUnsafe"]
@@ -211,7 +211,7 @@ export class WebGpuQueue implements Driver {
   /** Submits what is recorded, and a read after it, in one submit. Without recorded commands the read reports its failures alone. */
   #submit(reading?: SubmittedReading): Promise<ReadonlyArray<ScopedFailure>> {
     const commands = this.#commands
-    this.#commands = this.#spare.pop() ?? new CommandList()
+    this.#commands = this.#spare.pop() ?? new RecordedCommands()
     const scopes = inScopes(this.#device, () => {
       try {
         const uniforms = this.#uniforms?.upload()
@@ -237,7 +237,7 @@ export class WebGpuQueue implements Driver {
   }
 
   /** Keeps the list of a submit whose failures are known for a later one. */
-  #ended(commands: CommandList): void {
+  #ended(commands: RecordedCommands): void {
     commands.clear()
     if (this.#spare.length < mostSpare) this.#spare.push(commands)
   }

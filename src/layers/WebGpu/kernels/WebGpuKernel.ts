@@ -16,9 +16,9 @@ import * as SourceNesting from "../../../domain/kernel/SourceNesting.ts"
 import { countOf, extentsOf } from "../../../domain/kernel/Workgroup.ts"
 import { CompiledKernel } from "../../../services/device/KernelCache.ts"
 import type { Dispatch } from "../../../services/device/QueueDriver.ts"
-import type { CommandList } from "../commands/CommandList.ts"
 import { command as encoded } from "../commands/EncodedCommand.ts"
 import { driverError, inScopes, logOf, type ScopedFailure, thrown } from "../commands/ErrorScopes.ts"
+import type { RecordedCommands } from "../commands/RecordedCommands.ts"
 import * as WebGpuImageFormat from "../images/WebGpuImageFormat.ts"
 import { awaitDevice } from "../opening/AwaitDevice.ts"
 import { featureHint, type OpenDevice } from "../opening/OpenDevice.ts"
@@ -70,7 +70,7 @@ export class WebGpuKernel extends CompiledKernel {
   }
 
   /** Records a dispatch, or returns why it cannot run. Its scalars are then in the ring. */
-  record(dispatch: Dispatch, uniforms: UniformRing, commands: CommandList): GpuError | undefined {
+  record(dispatch: Dispatch, uniforms: UniformRing, commands: RecordedCommands): GpuError | undefined {
     const { info } = this.#opened
     const unfilterable = filterProblem(this.#opened, this, dispatch)
     if (unfilterable !== undefined) return unfilterable

@@ -55,7 +55,7 @@ class Place {
   label: CommandLabel.CommandLabel | undefined = undefined
 }
 
-export class CommandList {
+export class RecordedCommands {
   readonly #places: Array<Place> = []
   length = 0
 
@@ -157,8 +157,10 @@ export class CommandList {
 
 const encodeCopyOf = (place: Place, encoder: WebGpuHandle.CommandEncoder, temporaries: Temporaries): void => {
   const { count, from, to } = place
-  const [source, target] = [place.source as DeviceBuffer, place.target!]
-  const [here, there] = [gpuOf(source), gpuOf(target)]
+  const source = place.source as DeviceBuffer
+  const target = place.target!
+  const here = gpuOf(source)
+  const there = gpuOf(target)
   const bytes = roundUp4(count)
   if (here !== there) return encodeCopy(encoder, here, source.origin + from, there, target.origin + to, bytes)
   temporaries.copy(encoder, source, target, [[from, to, bytes]], bytes)
@@ -173,7 +175,7 @@ const encodeFillOf = ({ count, source, target, to }: Place, encoder: WebGpuHandl
     return
   }
   for (let done = 0; done < size; done += pattern.bytes) {
-    encoder.copyBufferToBuffer(pattern.buffer, 0, there, from + done, Math.min(pattern.bytes, size - done))
+    encodeCopy(encoder, pattern.buffer, 0, there, from + done, Math.min(pattern.bytes, size - done))
   }
 }
 
