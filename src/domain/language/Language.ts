@@ -33,4 +33,6 @@ export interface Language {
   readonly bodies: "items" | "ranges"
   /** Whether its writer has vectors of eight numbers: see `LanguageWriter.eights`. */
   readonly hasEights: boolean
+  /** Whether its writer has elements of four numbers: see `LanguageWriter.fours`. */
+  readonly hasFours?: boolean | undefined
 }

@@ -128,6 +128,20 @@ export interface Eights {
 }
 
 /**
+ * Elements of four numbers, which a vector has that is declared with `vec4<f32>`, for products of matrices. The numbers are
+ * f32, f16, i32 or u32.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Fours {
+  /** Declares a name for an element. `dtype` is the type of its numbers. */
+  readonly load: (name: string, vector: string, index: string, dtype: DType) => string
+  /** One of the numbers of a named element: 0 is the place of the first. */
+  readonly number: (name: string, place: number) => string
+}
+
+/**
  * What kernels for workgroups use of a language besides single items: memory that the items of a workgroup share, and a
  * barrier at which they wait for each other. An item's number in its workgroup is `local_index`, and `group_id.x` is that of
  * the workgroup, as in every `GroupKernel`.
@@ -198,6 +212,7 @@ export interface LanguageWriter {
   /** The body of a kernel. */
   readonly body: (statements: Statements) => KernelBody
   readonly eights?: Eights | undefined
+  readonly fours?: Fours | undefined
   /** Needed where bodies are statements of items and a device of the backend has `limits.groups`. */
   readonly groups?: GroupStatements | undefined
 }

@@ -5,4 +5,4 @@
  */
 import type { Language } from "../../../domain/language/Language.ts"
 
-export const language: Language = { id: "wgsl", name: "WGSL", bodies: "items", hasEights: false }
+export const language: Language = { id: "wgsl", name: "WGSL", bodies: "items", hasEights: false, hasFours: true }

@@ -7,7 +7,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type { Fours, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../../kernels/Expr.ts"
 import { held } from "../../kernels/expression/Expression.ts"
 import { Statements } from "../../kernels/expression/Statements.ts"
@@ -102,10 +102,10 @@ const placesOf = (at: Indices, axes: number, lengths: string, index: string): Re
   return axes === 0 ? places : [above, ...places]
 }
 
-/** Lines of the tile, `count` from the first on; those beyond the last one of the matrix repeat it. */
-const linesFrom = (at: Indices, count: number, first: string, length: string): ReadonlyArray<string> => {
-  const last = at.subtract(length, at.constant(1))
-  return upTo(count).map((line) => line === 0 ? first : at.minimum(at.plus(first, line), last))
+/** Every `step`th line of the tile, `count` from the first on; those beyond the last one of the matrix repeat it. */
+const linesFrom = (at: Indices, count: number, first: string, length: string, step = 1): ReadonlyArray<string> => {
+  const last = at.subtract(length, at.constant(step))
+  return upTo(count).map((line) => line === 0 ? first : at.minimum(at.plus(first, line * step), last))
 }
 
 /** Where rows of the tile begin in the first operand. */
@@ -114,14 +114,15 @@ export const rowStarts = (at: Indices, count: number, { begin, row, rows }: Plac
   return linesFrom(at, count, row, rows).map((place) => at.add(begin.a, at.multiply(place, step)))
 }
 
-/** Where columns of the tile begin in the second operand. */
+/** Where columns of the tile begin in the second operand, every `step`th of them. */
 const columnStarts = (
   at: Indices,
   count: number,
   { begin, column, columns }: Place,
-  axes: number
+  axes: number,
+  step: number
 ): ReadonlyArray<string> =>
-  linesFrom(at, count, column, columns).map((place) =>
+  linesFrom(at, count, column, columns, step).map((place) =>
     at.strided(begin.b, "bColumn", placesOf(at, axes, "across", place))
   )
 
@@ -199,9 +200,10 @@ export const storeOne = (
   return [...at.lines, ...writer.when(stores, lines)]
 }
 
-/** Statements in a language with scalar variables. */
+/** Statements in a language with scalar variables. With `fours` the second operand is declared with elements of four numbers. */
 export const scalarBody = (
   writer: LanguageWriter,
+  fours: Fours | undefined,
   tile: Tile,
   types: Types,
   axes: Axes,
@@ -209,21 +211,27 @@ export const scalarBody = (
 ): ReadonlyArray<string> =>
   onTile(writer, tile, axes, (at, place) => {
     const a = rowStarts(at, tile.rows, place)
-    const b = columnStarts(at, tile.columns, place, axes.columns)
+    const width = fours === undefined ? 1 : 4
+    const b = columnStarts(at, tile.columns / width, place, axes.columns, width)
     const variable = (type: DType): string => {
       const name = at.fresh()
       at.lines.push(writer.variable(name, type, writer.constant(held(type, 0), type)))
       return name
     }
-    const sums = a.map(() => b.map(() => variable(types.sum)))
+    const sums = a.map(() => upTo(tile.columns).map(() => variable(types.sum)))
     const moved = { a: at.fresh(), b: at.fresh() }
     const round = at.within()
-    const operand = (vector: "a" | "b", index: string): string => {
-      const loaded = round.named(types[vector], writer.load(vector, index, types[vector]))
-      return round.apply("astype", [loaded], types[vector], types.sum)
-    }
-    const down = a.map((start) => operand("a", round.add(start, moved.a)))
-    const across = b.map((start) => operand("b", round.add(start, moved.b)))
+    const operand = (vector: "a" | "b", element: string): string =>
+      round.apply("astype", [round.named(types[vector], element)], types[vector], types.sum)
+    const down = a.map((start) => operand("a", writer.load("a", round.add(start, moved.a), types.a)))
+    const across = b.flatMap((start) => {
+      const index = round.add(start, moved.b)
+      if (fours === undefined) return [operand("b", writer.load("b", index, types.b))]
+      const four = round.fresh()
+      const place = round.named("u32", writer.quotient(index, round.constant(width)))
+      round.lines.push(fours.load(four, "b", place, types.b))
+      return upTo(width).map((at) => operand("b", fours.number(four, at)))
+    })
     for (const [r, x] of down.entries()) {
       for (const [c, z] of across.entries()) {
         const sum = sums[r]![c]!

@@ -226,6 +226,25 @@ export const productLaws = (
         }
       }).pipe(Effect.scoped))
 
+    it.effect("are those of second operands whose rows begin at each fourth element, or elsewhere", () =>
+      Effect.gen(function*() {
+        const { info } = yield* CommandQueue.CommandQueue
+        const random = new Random(23)
+        const take = Effect.fnUntraced(function*(type: Type, [rows, columns]: Shape, start: number, more: number) {
+          const a = yield* upload(type, [2, rows!, 6], random)
+          const { array, memory } = yield* upload(type, [2, 6, columns! + more], random)
+          const ranges = [{}, { start: 5, stop: -7, step: -1 }, { start, stop: start + columns! }]
+          const b = { array: yield* DeviceArray.slice(array, ranges), memory }
+          yield* check(`${a.array} times ${b.array} [${b.array.strides}] from ${b.array.offset} on`, a, b)
+        })
+        for (const type of testedTypes(info.dtypes)) yield* take(type, [5, 20], 4, 8)
+        for (const [start, more] of [[0, 4], [4, 4], [5, 8], [4, 7]] as const) {
+          yield* take("f32", [3, 4], start, more)
+          yield* take("f32", [9, 12], start, more)
+        }
+        yield* take("f32", [200, 260], 8, 12)
+      }).pipe(Effect.scoped))
+
     it.effect(
       "are those of batches, which broadcast",
       () =>
