@@ -125,6 +125,14 @@ export * as ImageSampling from "./domain/images/ImageSampling.ts"
 export * as KernelCache from "./services/device/KernelCache.ts"
 
 /**
+ * The known names of options, and the error for any other.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export * as KnownOptions from "./domain/arguments/KnownOptions.ts"
+
+/**
  * Whether a device can run a well-formed kernel.
  *
  * @category kernels

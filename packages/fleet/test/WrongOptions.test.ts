@@ -67,7 +67,7 @@ const mapping = (given: unknown, inputs: unknown = [1]) => () =>
 const wrongWheres: ReadonlyArray<readonly [unknown, RegExp]> = [
   [{ hosts: "a" }, /no option "hosts" in where\. Did you mean host\?/],
   [{ label: { kind: "x" } }, /no option "label" in where\. Did you mean labels\?/],
-  [{ facts: {} }, /no option "facts" in where\. The options are host, device, backend, labels, atLeast/],
+  [{ facts: {} }, /no option "facts" in where\. The options are host, device, backend, labels and atLeast/],
   [{ host: 7 }, /where\.host 7 is no text/],
   [{ host: undefined }, /where\.host is undefined/],
   [{ labels: { zone: 1 } }, /where\.labels\["zone"\] 1 is no text/],
@@ -254,7 +254,7 @@ describe("a fleet refuses", () => {
           /the size of the data at 0 of 16 bytes, 20 is no whole number/
         ],
         ["write: too far", writing(new Uint8Array(8), { offset: 12 }), /the size of the data at 12 of 16 bytes, 8/],
-        ["write: length", writing(new Uint8Array(4), { length: 4 }), /no option "length"\. The options are offset/],
+        ["write: length", writing(new Uint8Array(4), { length: 4 }), /no option "length"\. The only option is offset/],
         ...["4", NaN, -4, 1.5, 20, Infinity, null].flatMap((offset): ReadonlyArray<Case<Fleet.Fleet>> => [
           [
             `write at ${offset}`,

@@ -1,19 +1,68 @@
 /**
  * The known names of options. Without this check nobody would notice a misspelled name: `maxByte` would be a pool
- * without a limit.
+ * without a limit. Packages that extend the library check their own options with it.
  *
- * @internal
+ * @since 0.1.0
  */
 import { type GpuError, invalidRequest } from "../GpuError.ts"
 import { formatted } from "./Format.ts"
 
-/** The names of an options object, in the order in which messages list them. */
+/**
+ * The names of an options object, in the order in which messages list them.
+ *
+ * **Example** (Names from elsewhere)
+ *
+ * ```ts
+ * import type { KnownOptions } from "effect-gpu-pool/backend"
+ *
+ * const known: KnownOptions.KnownOptions = new Set(["shape", "dtype"])
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type KnownOptions = ReadonlySet<string>
 
 /**
- * What is wrong with given options, or `undefined`: they must be an object with known names only, where a member that
- * is `undefined` counts as left out. It allocates nothing, so that operations can run it on each call. It throws when
- * reading the value throws. Messages call the object `name`.
+ * The names of the members of a type, each of which must be listed: a member that is added to the type later and not here does not
+ * compile.
+ *
+ * **Example** (The options of a function)
+ *
+ * ```ts
+ * import { KnownOptions } from "effect-gpu-pool/backend"
+ *
+ * interface RollOptions {
+ *   readonly axis?: number
+ * }
+ * const known = KnownOptions.of<RollOptions>({ axis: true })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const of = <Options extends object>(
+  names: { readonly [K in keyof Options]-?: true }
+): KnownOptions => new Set(Object.keys(names))
+
+/**
+ * InvalidRequest for options that are wrong, or `undefined`: they are left out, or an object with known names only, where a member that
+ * is `undefined` counts as left out. The error names the option that was probably meant. It allocates nothing, so that operations can run
+ * it on each call. It throws when reading the value throws. Messages call the object `name`.
+ *
+ * **Example** (A misspelled option)
+ *
+ * ```ts
+ * import { KnownOptions } from "effect-gpu-pool/backend"
+ *
+ * const known = KnownOptions.of<{ axis?: number; mode?: string }>({ axis: true, mode: true })
+ * KnownOptions.problem("Rows.roll", { axes: 1 }, known)?.message
+ * // => `Rows.roll: there is no option "axes". Did you mean axis? The options are axis and mode.`
+ * KnownOptions.problem("Rows.roll", { axis: 1 }, known) // => undefined
+ * ```
+ *
+ * @category checks
+ * @since 0.1.0
  */
 export const problem = (
   operation: string,
@@ -21,11 +70,12 @@ export const problem = (
   known: KnownOptions,
   name = "options"
 ): GpuError | undefined => {
+  if (options === undefined) return undefined
   if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
     return invalidRequest(
       operation,
       `${formatted(options)} was given for ${name}`,
-      `Pass an object with ${[...known].join(", ")}, or leave it out.`
+      known.size === 0 ? "Leave it out." : `Pass an object with ${[...known].join(", ")}, or leave it out.`
     )
   }
   const unknown = unknownName(options, known)
@@ -48,7 +98,9 @@ const unknownName = (options: object, known: KnownOptions): string | undefined =
 const hintFor = (unknown: string, known: KnownOptions): string => {
   const names = [...known]
   const near = nearest(unknown, names)
-  const options = names.length === 1
+  const options = names.length === 0
+    ? "There are no options."
+    : names.length === 1
     ? `The only option is ${names[0]}.`
     : `The options are ${names.slice(0, -1).join(", ")} and ${names.at(-1)}.`
   return near === undefined ? options : `Did you mean ${near}? ${options}`
@@ -60,6 +112,17 @@ const longest = 40
 /**
  * The name that was probably meant: one that differs in a third of its letters at most, whatever their case, or that
  * begins or ends with what was written, as `capacityBytes` for `capacity`.
+ *
+ * **Example** (A name of another kind)
+ *
+ * ```ts
+ * import { KnownOptions } from "effect-gpu-pool/backend"
+ *
+ * KnownOptions.nearest("flaot", ["int", "float"]) // => "float"
+ * ```
+ *
+ * @category checks
+ * @since 0.1.0
  */
 export const nearest = (written: string, names: ReadonlyArray<string>): string | undefined => {
   const word = written.toLowerCase()

@@ -17,14 +17,19 @@ export const labelled = (
   sizes: Shape<number>,
   labels: Shape<string | undefined> | undefined
 ): ReadonlyArray<{ readonly size: number; readonly label: string | undefined }> | GpuError => {
-  const problem = labels === undefined ? undefined : labelsProblem(operation, sizes, labels)
+  const problem = labelsProblem(operation, sizes, labels)
   if (problem !== undefined) return problem
   // Sizes of an array may be left out of it; a request for such a size is refused.
   const names = isArray(sizes) ? [...sizes.keys()] : Object.keys(sizes)
   return names.map((name) => ({ size: Reflect.get(sizes, name), label: labels && Reflect.get(labels, name) }))
 }
 
-const labelsProblem = (operation: string, sizes: Shape<number>, labels: Shape<unknown>): GpuError | undefined => {
+const labelsProblem = (
+  operation: string,
+  sizes: Shape<number>,
+  labels: Shape<unknown> | undefined
+): GpuError | undefined => {
+  if (labels === undefined) return undefined
   if (!isArray(sizes)) return KnownOptions.problem(operation, labels, new Set(Object.keys(sizes)), "labels")
   if (Array.isArray(labels) && labels.length <= sizes.length) return undefined
   return invalidRequest(

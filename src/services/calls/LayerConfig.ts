@@ -65,9 +65,7 @@ const readConfig = <Options extends object>(
     const texts = Config.schema(LayerOptions.texts(schema), config)
     return Config.withDefault(texts, {}) as Config.Config<object> as Config.Config<Options>
   }
-  const problem = config === undefined
-    ? undefined
-    : KnownOptions.problem(operation, config, LayerOptions.namesOf(schema))
+  const problem = KnownOptions.problem(operation, config, LayerOptions.namesOf(schema))
   if (problem !== undefined) return problem
   const entries = Object.entries(config ?? {})
   const values = entries.map(([name, value]) => [name, Config.isConfig(value) ? value : Config.succeed(value)])

@@ -7,6 +7,7 @@ import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { bitsOf, isFloat, isUnsigned } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
 import { held, holds } from "../kernels/expression/Expression.ts"
@@ -42,6 +43,8 @@ export interface CreationOptions<D extends DType.DType> {
   readonly dtype?: D | undefined
 }
 
+const known = KnownOptions.of<CreationOptions<DType.DType>>({ dtype: true })
+
 const dtypeOf = <D extends DType.DType>(options: CreationOptions<D> | undefined): D => options?.dtype ?? "f32" as D
 
 /**
@@ -74,7 +77,7 @@ export const empty = <D extends DType.DType = "f32">(
   options?: CreationOptions<D>
 ): Computed<D> => {
   const operation = "DeviceArray.empty"
-  return Shape.problem(operation, shape) ??
+  return KnownOptions.problem(operation, options, known) ?? Shape.problem(operation, shape) ??
     FreshArray.make(operation, dtypeOf(options), Shape.copy(shape), () => Effect.void)
 }
 
@@ -86,11 +89,12 @@ const filled = <D extends DType.DType>(
   operation: string,
   shape: ReadonlyArray<number>,
   value: Scalar,
-  options: CreationOptions<D> | undefined
+  options: CreationOptions<D> | undefined,
+  otherwise: DType.DType = "f32"
 ): Computed<D> => {
-  const dtype = dtypeOf(options)
-  const problem = Shape.problem(operation, shape)
+  const problem = KnownOptions.problem(operation, options, known) ?? Shape.problem(operation, shape)
   if (problem !== undefined) return problem
+  const dtype = options?.dtype ?? otherwise as D
   const copied = Shape.copy(shape)
   return Effect.flatMap(CommandQueue, (queue) =>
     typeProblem(operation, queue.info, dtype, "the elements") ??
@@ -172,15 +176,7 @@ export const full = <V extends Scalar, D extends DType.DType = TypeOfScalar<V>>(
   shape: ReadonlyArray<number>,
   value: V,
   options?: CreationOptions<D>
-): Computed<D> => filled("DeviceArray.full", shape, value, { dtype: options?.dtype ?? typeOfScalar(value) as D })
-
-/** The options of an array like another: its type, unless one is named. */
-const like = <D extends DType.DType>(
-  self: DeviceArray,
-  options: CreationOptions<D> | undefined
-): CreationOptions<D> => ({
-  dtype: options?.dtype === undefined ? self.dtype as D : options.dtype
-})
+): Computed<D> => filled("DeviceArray.full", shape, value, options, typeOfScalar(value))
 
 /**
  * Functions that make an array with the shape of another, and its type unless one is named.
@@ -209,7 +205,7 @@ const filledLike = (
   self: DeviceArray,
   value: Scalar,
   options: CreationOptions<DType.DType> | undefined
-): Computed => filled(operation, self.shape, value, like(self, options))
+): Computed => filled(operation, self.shape, value, options, self.dtype)
 
 /**
  * An array of zeros with the shape and, unless another is named, the element type of an array.
@@ -352,6 +348,8 @@ export const arange: {
   const operation = "DeviceArray.arange"
   const numbers = args.filter((arg) => typeof arg === "number" || typeof arg === "bigint")
   const options = args[numbers.length] as CreationOptions<never> | undefined
+  const unknown = KnownOptions.problem(operation, options, known)
+  if (unknown !== undefined) return unknown
   const isWhole = typeof numbers[0] === "bigint"
   const dtype = options?.dtype ?? (isWhole ? "i64" : "f32")
   // Only a type that there is says which elements it holds.
@@ -465,6 +463,8 @@ export interface LinspaceOptions<D extends DType.DType> extends CreationOptions<
   readonly endpoint?: boolean | undefined
 }
 
+const ofLinspace = KnownOptions.of<LinspaceOptions<DType.DType>>({ dtype: true, count: true, endpoint: true })
+
 /**
  * `count` numbers at equal distances from `start` to `stop`, both of which are in it exactly; without the endpoint,
  * `stop` would come next. The type is f32 unless another float type is named. The first half of the elements are counted
@@ -491,6 +491,8 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   options?: LinspaceOptions<D>
 ): Computed<D> => {
   const operation = "DeviceArray.linspace"
+  const unknown = KnownOptions.problem(operation, options, ofLinspace)
+  if (unknown !== undefined) return unknown
   const { count = 50, endpoint = true } = options ?? {}
   const dtype = dtypeOf(options)
   const wrong = Shape.problem(operation, [count]) ?? floatProblem(operation, dtype) ??
@@ -553,6 +555,8 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
   readonly diagonal?: number | undefined
 }
 
+const ofEye = KnownOptions.of<EyeOptions<DType.DType>>({ dtype: true, columns: true, diagonal: true })
+
 /**
  * A matrix of `rows` rows with ones on a diagonal and zeros elsewhere: the identity, without options.
  *
@@ -572,6 +576,8 @@ export interface EyeOptions<D extends DType.DType> extends CreationOptions<D> {
  */
 export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOptions<D>): Computed<D> => {
   const operation = "DeviceArray.eye"
+  const unknown = KnownOptions.problem(operation, options, ofEye)
+  if (unknown !== undefined) return unknown
   const { columns = rows, diagonal = 0 } = options ?? {}
   const shape = [rows, columns]
   const wrong = Shape.problem(operation, shape) ?? (holds("i32", diagonal) ? undefined : invalidRequest(

@@ -5,6 +5,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { isDataFirst, ofArray, withArrays } from "./ArrayProblem.ts"
@@ -69,12 +70,15 @@ interface Join {
 
 const joining = (
   name: string,
-  body: (operation: string, arrays: ReadonlyArray<DeviceArray>, axis: number) => Computed
+  body: (operation: string, arrays: ReadonlyArray<DeviceArray>, axis: number) => Computed,
+  known = Shape.axisNames
 ): Join =>
   dual(
     (args) => Array.isArray(args[0]),
     (operands: ReadonlyArray<ArrayOperand>, options?: AxisOptions): Computed => {
       const operation = `DeviceArray.${name}`
+      const problem = KnownOptions.problem(operation, options, known)
+      if (problem !== undefined) return problem
       if (operands.length === 0) return nothingToJoin(operation)
       // A list that the program changes later must not change the arrays.
       return withArrays(operands.slice(), (...arrays) => body(operation, arrays, options?.axis ?? 0))
@@ -212,6 +216,8 @@ interface Stack {
   <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays): Computed<Common<Arrays>>
 }
 
+const noOptions = KnownOptions.of({})
+
 /** Joins arrays, each of `rank` axes at least, with new ones in front, along an axis that they have or their only one. */
 const stacking = (name: string, rank: number, axis: number): Stack =>
   joining(name, (operation, arrays) =>
@@ -221,7 +227,7 @@ const stacking = (name: string, rank: number, axis: number): Stack =>
           ? Effect.succeed(array)
           : reshape(array, [...Array.from({ length: rank - array.shape.length }, () => 1), ...array.shape])),
       (wide) => joined(operation, wide, Math.min(axis, wide[0]!.shape.length - 1))
-    ))
+    ), noOptions)
 
 /**
  * Arrays side by side: along the second axis, or the first one of arrays with one axis; an array of no axes is one element. Types
@@ -315,7 +321,7 @@ export const split: {
     options?: AxisOptions
   ): Effect.Effect<ReadonlyArray<DeviceArray<D>>, GpuError, ArrayServices>
 } = ofArray("split", (operation, self, parts: number | ReadonlyArray<number>, options?: AxisOptions) => {
-  const axis = Shape.axisOf(operation, options?.axis ?? 0, self.shape)
+  const axis = Shape.axisIn(operation, options, self.shape, 0)
   if (axis instanceof GpuError) return axis
   const length = self.shape[axis]!
   const cuts = typeof parts === "number" ? equalCuts(operation, parts, length, self.shape) : parts

@@ -9,6 +9,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Expr from "../kernels/Expr.ts"
@@ -253,6 +254,11 @@ type Finish = (
 /** The type in which the elements of a type are reduced. */
 type Own = (dtype: DType) => DType
 
+const ofReduction = KnownOptions.of<ReductionOptions>({ axis: true, keepDims: true })
+const ofInitial = KnownOptions.of<InitialOptions>({ axis: true, keepDims: true, initial: true })
+const ofSum = KnownOptions.of<SumOptions>({ axis: true, keepDims: true, initial: true, dtype: true })
+const ofMean = KnownOptions.of<MeanOptions>({ axis: true, keepDims: true, dtype: true })
+
 const itself: Own = (dtype) => dtype
 
 /** `F` is the type that users see. */
@@ -261,11 +267,12 @@ const reduction = <F extends AnyFunction>(
   rule: Rule,
   /** Whether the result is one of the elements, so that there must be one. */
   chooses: boolean,
+  known: KnownOptions.KnownOptions,
   finish?: Finish,
   own = itself
 ): F =>
   ofArray<F>(name, (operation, self, options?: SumOptions) => {
-    const request = requestOf(operation, self, options)
+    const request = requestOf(operation, self, options, known)
     if (request instanceof GpuError) return request
     const type = options?.dtype ?? own(self.dtype)
     const initial = options?.initial
@@ -291,7 +298,7 @@ const noInitial = (operation: string, initial: Scalar, dtype: DType): GpuError =
 
 /** A reduction to a position, which several axes do not have. */
 const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {
-  const along = reduction<(self: DeviceArray, options?: ReductionOptions) => Computed>(name, rule, true)
+  const along = reduction<(self: DeviceArray, options?: ReductionOptions) => Computed>(name, rule, true, ofReduction)
   return ofArray<F>(name, (operation, self, options?: PositionOptions) => {
     const axis: unknown = options?.axis
     return axis === undefined || typeof axis === "number" ? along(self, options ?? {}) : invalidRequest(
@@ -354,7 +361,7 @@ export const sum: {
    * f32 and rounded once. The sum of truth values counts those that are true.
    */
   (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
-} & SumReduction = reduction("sum", Rules.sum, false, begunWith("add"), Promotion.summed)
+} & SumReduction = reduction("sum", Rules.sum, false, ofSum, begunWith("add"), Promotion.summed)
 
 /**
  * The product of the elements, 1 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap.
@@ -374,7 +381,7 @@ export const sum: {
 export const prod: {
   /** The product of the elements, 1 of none, in `Summed` of their type or the `dtype` that is named. Integers wrap. */
   (options?: OwnTypeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Summed<D>>
-} & SumReduction = reduction("prod", Rules.product, false, begunWith("multiply"), Promotion.summed)
+} & SumReduction = reduction("prod", Rules.product, false, ofSum, begunWith("multiply"), Promotion.summed)
 
 /**
  * The smallest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
@@ -398,7 +405,7 @@ export const min: {
    * named.
    */
   (options?: InitialOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
-} & SameTypeReduction = reduction("min", Rules.min, true, begunWith("minimum"))
+} & SameTypeReduction = reduction("min", Rules.min, true, ofInitial, begunWith("minimum"))
 
 /**
  * The largest element, NaN if an element is NaN. A reduction of no elements is InvalidRequest, unless `initial` is
@@ -423,7 +430,7 @@ export const max: {
    * named.
    */
   (options?: InitialOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
-} & SameTypeReduction = reduction("max", Rules.max, true, begunWith("maximum"))
+} & SameTypeReduction = reduction("max", Rules.max, true, ofInitial, begunWith("maximum"))
 
 /**
  * The mean of the elements, NaN of none. Integers and f16 are summed in f32, those of 64 bits in f64; the mean of integers is
@@ -447,7 +454,7 @@ export const mean: {
    * f32, or f64 for 64 bits.
    */
   (options?: OwnFloatOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<Promotion.Floating<D>>
-} & FloatReduction = reduction("mean", Rules.total, false, meanOf)
+} & FloatReduction = reduction("mean", Rules.total, false, ofMean, meanOf)
 
 /**
  * The position of the smallest element, the first of equals, or of the first NaN: counted over all elements in
@@ -519,7 +526,7 @@ export const argmax: {
 export const any: {
   /** Whether any element is true, that is: not 0. As bool, false of none. */
   (options?: ReductionOptions): (self: ArrayOperand) => Computed<"bool">
-} & IndexReduction = reduction("any", Rules.any, false)
+} & IndexReduction = reduction("any", Rules.any, false, ofReduction)
 
 /**
  * Whether all elements are true, that is: not 0. As bool, true of none.
@@ -540,7 +547,7 @@ export const any: {
 export const all: {
   /** Whether all elements are true, that is: not 0. As bool, true of none. */
   (options?: ReductionOptions): (self: ArrayOperand) => Computed<"bool">
-} & IndexReduction = reduction("all", Rules.all, false)
+} & IndexReduction = reduction("all", Rules.all, false, ofReduction)
 
 /**
  * How many elements are true, that is: not 0. As u32.
@@ -565,4 +572,4 @@ export const countNonzero: {
   /** How many elements are true, that is: not 0. As u32. */
   (options?: ReductionOptions): (self: ArrayOperand) => Computed<"u32">
   (self: ArrayOperand, options?: ReductionOptions): Computed<"u32">
-} = reduction("countNonzero", Rules.count, false)
+} = reduction("countNonzero", Rules.count, false, ofReduction)

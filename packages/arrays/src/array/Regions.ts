@@ -7,6 +7,7 @@ import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import type { GpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
@@ -63,6 +64,8 @@ interface Region {
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R>
 }
 
+const known = KnownOptions.of<RegionOptions>({ reserve: true })
+
 /** Runs an array scope when its memory is reserved, or in an exclusive section. */
 const admitted = <A, E, R>(
   region: Effect.Effect<A, E, R>,
@@ -111,7 +114,7 @@ export const scoped: {
 } & Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    admitted(extracted(effect), options)
+    KnownOptions.problem("DeviceArray.scoped", options, known) ?? admitted(extracted(effect), options)
 )
 
 /**
@@ -168,12 +171,13 @@ export const lazy: {
 } & Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    Effect.withFiber((fiber): Scoped<A, E, R> =>
-      fiber.getRef(Recording) !== undefined
-        // The scope is the current one: providing it only changes the type.
-        ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
-        : scoped(recording(effect), options)
-    )
+    KnownOptions.problem("DeviceArray.lazy", options, known) ??
+      Effect.withFiber((fiber): Scoped<A, E, R> =>
+        fiber.getRef(Recording) !== undefined
+          // The scope is the current one: providing it only changes the type.
+          ? Effect.flatMap(Effect.scope, (scope) => Scope.provide(effect, scope))
+          : scoped(recording(effect), options)
+      )
 )
 
 /**

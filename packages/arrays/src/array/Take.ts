@@ -8,9 +8,8 @@ import { GpuError } from "effect-gpu-pool/GpuError"
 import { ofArray } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
 import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
-import { type DeviceIndices, isOptions, type ListedIndices } from "./indexing/Extent.ts"
+import * as Extent from "./indexing/Extent.ts"
 import * as Gather from "./indexing/Gather.ts"
-import * as Shape from "./layout/Shape.ts"
 import type { NestedNumbers } from "./transfer/NestedNumbers.ts"
 
 /**
@@ -95,10 +94,10 @@ export const take: {
    */
   (indices: Indices, options?: TakeOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, indices: Indices, options?: TakeOptions): Computed<D>
-} = ofArray("take", (operation, self, indices: DeviceIndices | ListedIndices, options?: TakeOptions) => {
-  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+} = ofArray("take", (operation, self, indices: Extent.DeviceIndices | Extent.ListedIndices, options?: TakeOptions) => {
+  const axis = Extent.axisIn(operation, self, options)
   if (axis instanceof GpuError) return axis
   return indices instanceof DeviceArray
     ? Gather.at(operation, self, indices, axis, options?.mode ?? "clip")
     : Gather.listed(operation, self, indices, axis, options?.mode)
-}, (args) => args.length > 2 || (args.length === 2 && !isOptions(args[1])))
+}, (args) => args.length > 2 || (args.length === 2 && !Extent.isOptions(args[1])))

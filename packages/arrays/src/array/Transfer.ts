@@ -9,6 +9,7 @@ import { CommandQueue, type HostData } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { DeviceArray } from "./ArrayValue.ts"
@@ -116,6 +117,8 @@ interface ComplexOptions extends ShapeOptions {
 
 type FromHostOptions = NumbersOptions<DType.DType>
 
+const known = KnownOptions.of<FromHostOptions>({ shape: true, dtype: true })
+
 /**
  * An array of a program's data: a typed array, whose class decides the element type, or numbers in plain arrays,
  * nested one level an axis, which become f32 unless `dtype` says otherwise. A number alone makes an array of no
@@ -158,6 +161,8 @@ export const fromHost: {
 } & FromHost = (data: ArrayBufferView | AnyNested, options?: FromHostOptions): Computed<never> =>
   Effect.flatMap(CommandQueue, (queue) => {
     const operation = "DeviceArray.fromHost"
+    const unknown = KnownOptions.problem(operation, options, known)
+    if (unknown !== undefined) return unknown
     const dtype = dtypeFor(operation, data, options?.dtype)
     if (dtype instanceof GpuError) return dtype
     const numbers = typeProblem(operation, queue.info, dtype, "the elements") ??
@@ -238,6 +243,8 @@ export interface FromLeaseOptions<D extends DType.DType> extends ShapeOptions {
   readonly offset?: number | undefined
 }
 
+const ofLease = KnownOptions.of<FromLeaseOptions<DType.DType>>({ shape: true, dtype: true, offset: true })
+
 /**
  * An array over an existing lease, without a copy: the elements are contiguous from `offset`
  * on, to the end of the lease without a `shape`. The array does not own the lease, and cannot be used after
@@ -280,6 +287,8 @@ export const fromLease: {
   options?: FromLeaseOptions<D>
 ): Effect.Effect<DeviceArray<D>, GpuError> => {
   const operation = "DeviceArray.fromLease"
+  const unknown = KnownOptions.problem(operation, options, ofLease)
+  if (unknown !== undefined) return unknown
   const dtype = options?.dtype ?? "f32" as D
   const offset = options?.offset ?? 0
   const rest = Math.floor(lease.size / DType.byteSize(dtype)) - offset

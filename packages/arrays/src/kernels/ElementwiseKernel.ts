@@ -7,6 +7,7 @@
  */
 import * as Kernel from "effect-gpu-pool/Kernel"
 import type { NumericArgument, VectorArg } from "effect-gpu-pool/KernelArgument"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import type * as Expr from "./Expr.ts"
 import { declarationProblem, inputOf, operationOf } from "./expression/Declaration.ts"
 import { generate, maker } from "./GeneratedElementwise.ts"
@@ -91,6 +92,13 @@ export interface ElementwiseOptions<Args extends ReadonlyArray<NumericArgument>>
   readonly workgroupSize?: number | undefined
 }
 
+const known = KnownOptions.of<ElementwiseOptions<ReadonlyArray<NumericArgument>>>({
+  name: true,
+  args: true,
+  outputs: true,
+  workgroupSize: true
+})
+
 /**
  * Defines a kernel whose item `i` computes element `i` of every output, counted from the offset of a vector declared
  * `withOffset`. It is dispatched as any kernel; a dispatch of more items than a vector has elements is InvalidRequest.
@@ -134,7 +142,8 @@ export const make = <const Args extends ReadonlyArray<NumericArgument>>(
   options: ElementwiseOptions<Args>
 ): Kernel.Kernel<Args> => {
   const { args, name, outputs, workgroupSize } = options
-  const problem = declarationProblem(operationOf(maker, name), name, args)
+  const operation = operationOf(maker, name)
+  const problem = KnownOptions.problem(operation, options, known) ?? declarationProblem(operation, name, args)
   if (problem !== undefined) return Kernel.define({ name, args, body: {}, workgroupSize, problem })
   const inputs = Object.fromEntries(
     args.flatMap((argument) =>

@@ -11,6 +11,7 @@ import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
@@ -110,6 +111,15 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
   readonly commutative?: boolean | undefined
 }
 
+const known = KnownOptions.of<ReductionOptions<ReadonlyArray<InputArgument>, DType>>({
+  name: true,
+  args: true,
+  map: true,
+  combine: true,
+  neutral: true,
+  commutative: true
+})
+
 /**
  * Defines a reduction to one value. Vectors are declared with `access: "read"`; one declared `withOffset` is read from
  * its offset on.
@@ -162,7 +172,7 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   options: ReductionOptions<Args, D>
 ): ReductionKernel<Args, PooledBuffer> => {
   const operation = operationOf("ReductionKernel.make", options.name)
-  return define(operation, options, ([lease]) => lease!, (inputs) => {
+  return define(operation, options, known, ([lease]) => lease!, (inputs) => {
     const mapped = options.map(inputs, Reduction.position)
     return mapped.problem ?? {
       state: [{ name: "", dtype: mapped.type, neutral: options.neutral }],
@@ -247,6 +257,16 @@ export interface StateOptions<Args extends ReadonlyArray<InputArgument>, S exten
   readonly commutative?: boolean | undefined
 }
 
+const ofState = KnownOptions.of<StateOptions<ReadonlyArray<InputArgument>, State>>({
+  name: true,
+  args: true,
+  state: true,
+  map: true,
+  combine: true,
+  neutral: true,
+  commutative: true
+})
+
 /**
  * Defines a reduction of several values together, such as a minimum and where it is. A run returns a lease for
  * each of them. Everything else is as in {@link make}.
@@ -290,7 +310,7 @@ export const makeState = <const Args extends ReadonlyArray<InputArgument>, const
   const recordOf = <A>(list: ReadonlyArray<A>) => Object.fromEntries(names.map((name, index) => [name, list[index]!]))
   const resultOf = (leases: ReadonlyArray<PooledBuffer>) =>
     recordOf(leases) as { readonly [K in keyof S]: PooledBuffer }
-  return define(operation, options, resultOf, (inputs) => {
+  return define(operation, options, ofState, resultOf, (inputs) => {
     const state = componentsOf(operation, options.state, options.neutral)
     if (isGpuError(state)) return state
     const listOf = (answer: StateOf<S>): StateExprs => state.map(({ name }) => answer[name]!)
@@ -313,10 +333,12 @@ interface Parts {
 const define = <Args extends ReadonlyArray<InputArgument>, Result>(
   operation: string,
   options: { readonly name: string; readonly args: Args; readonly commutative?: boolean | undefined },
+  known: KnownOptions.KnownOptions,
   resultOf: (leases: ReadonlyArray<PooledBuffer>) => Result,
   partsOf: (inputs: Inputs<Args>) => Parts | GpuError
 ): ReductionKernel<Args, Result> => {
-  const inputs = declaredInputs(operation, options.name, options.args)
+  const inputs = KnownOptions.problem(operation, options, known) ??
+    declaredInputs(operation, options.name, options.args)
   const parts = isGpuError(inputs) ? inputs : partsOf(inputs)
   const reduction = isGpuError(parts) ? parts : reductionOf(operation, options, parts)
   const problem = isGpuError(reduction) ? reduction : undefined

@@ -12,6 +12,7 @@ import type { DispatchArguments } from "effect-gpu-pool/DispatchArguments"
 import type { DType } from "effect-gpu-pool/DType"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Kernel from "effect-gpu-pool/Kernel"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Inputs } from "./ElementwiseKernel.ts"
@@ -163,12 +164,21 @@ export const make = <const Args extends ReadonlyArray<InputArgument>, D extends 
   return printed({ name: kernel.name, args: kernel.args, dtype, problem, scan, own }, () => `Scan${kernel}`)
 }
 
+const known = KnownOptions.of<ScanOptions<ReadonlyArray<InputArgument>, DType, DType>>({
+  name: true,
+  args: true,
+  map: true,
+  combine: true,
+  neutral: true,
+  output: true
+})
+
 const scanOf = <Args extends ReadonlyArray<InputArgument>, D extends DType, O extends DType>(
   options: ScanOptions<Args, D, O>
 ): Scan.Scan | GpuError => {
   const { args, combine, map, name, neutral, output } = options
   const operation = operationOf("ScanKernel.make", name)
-  const inputs = declaredInputs(operation, name, args)
+  const inputs = KnownOptions.problem(operation, options, known) ?? declaredInputs(operation, name, args)
   if (isGpuError(inputs)) return inputs
   const mapped = map(inputs, position)
   if (mapped.problem !== undefined) return mapped.problem
@@ -204,6 +214,8 @@ export interface ScanRunOptions {
   /** Leaves an element's own value out of its result, so that the first is the neutral value. Default: false. */
   readonly exclusive?: boolean | undefined
 }
+
+const ofRun = KnownOptions.of<ScanRunOptions>({ exclusive: true })
 
 /**
  * Scans `count` elements: a lease of as many results, from the ambient pool and in the caller's scope. Intermediate memory
@@ -248,6 +260,8 @@ export const run = <const Args extends ReadonlyArray<InputArgument>, D extends D
   Effect.suspend(() => {
     const { scan } = kernel
     if (isGpuError(scan)) return scan
-    return runProblem(operationOf("ScanKernel.run", kernel.name), kernel.args, kernel.own, args, count) ??
+    const operation = operationOf("ScanKernel.run", kernel.name)
+    return KnownOptions.problem(operation, options, ofRun) ??
+      runProblem(operation, kernel.args, kernel.own, args, count) ??
       Scan.run(scan, args, count, options?.exclusive ?? false)
   })

@@ -4,6 +4,7 @@
  * @internal
  */
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
@@ -158,55 +159,19 @@ const noObject = (operation: string, name: string, value: unknown, hint: string)
 
 /** The options of a call, which errors call `options`, and options within them: an object with these members and no others. */
 export const options = <A extends object>(checks: { readonly [K in keyof A]-?: Check }): Check => {
-  const names = Object.keys(checks)
+  const known = new Set(Object.keys(checks))
   const entries = Object.entries<Check>(checks)
   return (operation, name, value) => {
-    if (!isPlain(value)) return noObject(operation, name, value, `Pass an object with ${names.join(", ")}.`)
+    if (!isPlain(value)) return noObject(operation, name, value, `Pass an object with ${[...known].join(", ")}.`)
+    const unknown = KnownOptions.problem(operation, value, known, name)
+    if (unknown !== undefined) return unknown
     const isOutermost = name === "options"
-    const unknown = Object.keys(value).find((key) => !names.includes(key) && Reflect.get(value, key) !== undefined)
-    if (unknown !== undefined) {
-      const problem = `there is no option ${shown(unknown)}${isOutermost ? "" : ` in ${name}`}`
-      return invalidRequest(operation, problem, hintFor(unknown, names))
-    }
     for (const [key, check] of entries) {
       const problem = check(operation, isOutermost ? key : `${name}.${key}`, Reflect.get(value, key))
       if (problem !== undefined) return problem
     }
     return undefined
   }
-}
-
-const hintFor = (unknown: string, names: ReadonlyArray<string>): string => {
-  const near = nearest(unknown.toLowerCase(), names)
-  return `${near === undefined ? "" : `Did you mean ${near}? `}The options are ${names.join(", ")}.`
-}
-
-/** The name that was probably meant: the nearest one that differs in a third of its letters at most. */
-const nearest = (written: string, names: ReadonlyArray<string>): string | undefined => {
-  if (written.length > 40) return undefined
-  let best: { readonly name: string; readonly edits: number } | undefined
-  for (const name of names) {
-    const edits = distance(written, name.toLowerCase())
-    if (edits <= Math.max(1, name.length / 3) && edits < (best?.edits ?? Infinity)) best = { name, edits }
-  }
-  return best?.name
-}
-
-/** How many letters must be inserted, removed, changed or swapped with the next one: the Damerau-Levenshtein distance. */
-const distance = (a: string, b: string): number => {
-  let before: ReadonlyArray<number> = []
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      next.push(Math.min(changed, isSwap ? before[j - 2]! + 1 : Infinity, row[j]! + 1, next[j - 1]! + 1))
-    }
-    before = row
-    row = next
-  }
-  return row[b.length]!
 }
 
 const whereOptions = options({

@@ -8,6 +8,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { type AnyFunction, ofArray } from "../ArrayProblem.ts"
 import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import * as Promotion from "../layout/Promotion.ts"
@@ -90,9 +91,13 @@ export interface SumCumulation {
   <D extends DType>(self: ArrayOperand<D>, options?: OwnTypeOptions): Computed<Promotion.Summed<D>>
 }
 
+const known = KnownOptions.of<CumulativeOptions>({ axis: true, dtype: true })
+
 /** `F` is the type that users see. */
 const cumulation = <F extends AnyFunction>(name: string, rule: Rule, own: (dtype: DType) => DType): F =>
   ofArray<F>(name, (operation, self, options?: CumulativeOptions) => {
+    const unknown = KnownOptions.problem(operation, options, known)
+    if (unknown !== undefined) return unknown
     const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
     const type = options?.dtype ?? own(self.dtype)
     const disorder = rule.needsOrder === true ? orderProblem(operation, type) : undefined

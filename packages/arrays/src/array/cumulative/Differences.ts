@@ -40,7 +40,7 @@ export const diff: {
   (options?: AxisOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, options?: AxisOptions): Computed<D>
 } = ofArray("diff", (operation, self, options?: AxisOptions) => {
-  const axis = Shape.axisOf(operation, options?.axis ?? -1, self.shape)
+  const axis = Shape.axisIn(operation, options, self.shape, -1)
   if (axis instanceof GpuError) return axis
   const before = self.shape.slice(0, axis).map(() => ({}))
   return Effect.flatMap(

@@ -6,6 +6,7 @@
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dense, DeviceArray } from "../ArrayValue.ts"
 import type { ArrayServices } from "../fusion/Evaluation.ts"
@@ -17,6 +18,23 @@ import * as HostIndices from "./HostIndices.ts"
 export const isOptions = (value: unknown): boolean =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value) &&
   !(value instanceof DeviceArray) && !Effect.isEffect(value)
+
+/** The options of a call with positions. */
+interface Options {
+  readonly axis?: number | undefined
+  readonly mode?: HostIndices.Mode | undefined
+}
+
+const known = KnownOptions.of<Options>({ axis: true, mode: true })
+
+/** The axis that positions count along; `undefined` for the whole array. */
+export const axisIn = (
+  operation: string,
+  self: DeviceArray,
+  options: Options | undefined
+): number | GpuError | undefined =>
+  KnownOptions.problem(operation, options, known) ??
+    (options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape))
 
 /** Positions on the device. */
 export type DeviceIndices = DeviceArray<"i32" | "u32">

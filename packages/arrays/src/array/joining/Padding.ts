@@ -7,6 +7,7 @@ import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as DTypes from "effect-gpu-pool/DType"
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
@@ -81,6 +82,8 @@ export interface PadOptions {
   readonly value?: Scalar | readonly [Scalar, Scalar] | ReadonlyArray<readonly [Scalar, Scalar]> | undefined
 }
 
+const known = KnownOptions.of<PadOptions>({ mode: true, value: true })
+
 /**
  * The array with a border: of one value, 0 unless another is named, or of elements of the array, as `mode` says. The values may
  * differ by axis and side.
@@ -116,6 +119,8 @@ export const pad: {
   (width: PadWidth, options?: PadOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, width: PadWidth, options?: PadOptions): Computed<D>
 } = ofArray("pad", (operation, self, width: PadWidth, options?: PadOptions) => {
+  const unknown = KnownOptions.problem(operation, options, known)
+  if (unknown !== undefined) return unknown
   const mode = options?.mode ?? "constant"
   const borders = pairsOf<number>(operation, self.shape, width, "widths")
   if (borders instanceof GpuError) return borders

@@ -113,7 +113,7 @@ export const repeat: {
     options?: AxisOptions
   ): Computed<D>
 } = ofArray("repeat", (operation, self, counts: number | ReadonlyArray<number>, options?: AxisOptions) => {
-  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+  const axis = Shape.axisIn(operation, options, self.shape, undefined)
   if (axis instanceof GpuError) return axis
   if (typeof counts === "number") return repeatedEach(operation, self, counts, axis)
   const positions = repeatedPositions(operation, self, counts, axis)

@@ -41,7 +41,7 @@ export const roll: {
   (shift: number, options?: AxisOptions): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, shift: number, options?: AxisOptions): Computed<D>
 } = ofArray("roll", (operation, self, shift: number, options?: AxisOptions) => {
-  const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+  const axis = Shape.axisIn(operation, options, self.shape, undefined)
   if (axis instanceof GpuError) return axis
   if (!Number.isSafeInteger(shift)) {
     return invalidRequest(operation, `the shift is ${shift}`, "Pass a whole number, negative to go backwards.")

@@ -4,6 +4,7 @@
  * @internal
  */
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -102,6 +103,22 @@ export const axisOf = (operation: string, axis: number, shape: Shape): number | 
     `there is no axis ${axis} in the shape ${format(shape)}`,
     rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
+}
+
+/** The options of a call that has an axis, and nothing else. */
+export const axisNames = KnownOptions.of<{ readonly axis?: number | undefined }>({ axis: true })
+
+/** The axis in the options of a call, or the one that is meant without. */
+export const axisIn = <Without extends number | undefined>(
+  operation: string,
+  options: { readonly axis?: number | undefined } | undefined,
+  shape: Shape,
+  without: Without
+): number | Without | GpuError => {
+  const problem = KnownOptions.problem(operation, options, axisNames)
+  if (problem !== undefined) return problem
+  const axis = options?.axis ?? without
+  return axis === undefined ? without : axisOf(operation, axis, shape)
 }
 
 /** Axes counted from the front, in the order given, none of them twice; one alone may stand for a list of one. */

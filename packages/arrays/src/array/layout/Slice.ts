@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { format, type Shape } from "./Shape.ts"
 
 /**
@@ -38,9 +39,12 @@ export interface Progression {
 }
 
 const names = ["start", "stop", "step"] as const
+const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
 
 /** Why a range takes nothing of any axis, or `undefined`. @internal */
 export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
+  const unknown = KnownOptions.problem(operation, range, known, "a range")
+  if (unknown !== undefined) return unknown
   for (const name of names) {
     const value = range[name]
     if (value === undefined || Number.isSafeInteger(value)) continue

@@ -6,6 +6,7 @@
 import type * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -107,7 +108,7 @@ export const iterate = <S, E, R, E0 = never, R0 = never, E2 = never, R2 = never>
   S,
   E | E0 | E2 | GpuError,
   Exclude<R | R0 | R2, Scope.Scope> | BufferPool.BufferPool | CommandQueue | Scope.Scope
-> => problemOf(options) ?? scoped(loop(initial, options), options)
+> => problemOf(options) ?? scoped(loop(initial, options), { reserve: options.reserve })
 
 const loop = <S, E, R, E0, R0, E2, R2>(
   initial: S | Effect.Effect<S, E0, R0>,
@@ -131,9 +132,20 @@ const loop = <S, E, R, E0, R0, E2, R2>(
     return state
   })
 
+const known = KnownOptions.of<IterateOptions<unknown>>({
+  body: true,
+  every: true,
+  reserve: true,
+  times: true,
+  while: true
+})
+
 const problemOf = <S, E, R, E2, R2>(
-  { every, times, while: goesOn }: IterateOptions<S, E, R, E2, R2>
+  options: IterateOptions<S, E, R, E2, R2>
 ): GpuError | undefined => {
+  const unknown = KnownOptions.problem("DeviceArray.iterate", options, known)
+  if (unknown !== undefined) return unknown
+  const { every, times, while: goesOn } = options
   if (times === undefined && goesOn === undefined) {
     return invalidRequest("DeviceArray.iterate", "nothing ends the loop", "Pass times, while, or both.")
   }

@@ -5,6 +5,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -210,6 +211,8 @@ export const conv: {
 } = ofArray(
   "conv",
   (operation, self, filters: DeviceArray, options: ConvOptions = {}) => {
+    const unknown = KnownOptions.problem(operation, options, known)
+    if (unknown !== undefined) return unknown
     const movement = movementOf(operation, Math.max(0, self.shape.length - 2), options)
     if (movement instanceof GpuError) return movement
     const windows = Windows.make(operation, self, filters, movement)
@@ -222,6 +225,8 @@ export const conv: {
   },
   isBeforeArray
 )
+
+const known = KnownOptions.of<ConvOptions>({ stride: true, padding: true, dilation: true, groups: true })
 
 const movementOf = (
   operation: string,

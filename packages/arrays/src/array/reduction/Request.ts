@@ -5,6 +5,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest, LimitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,8 +26,13 @@ export interface Request {
   readonly shape: Shape.Shape
 }
 
-export const requestOf = (operation: string, self: DeviceArray, options: Asked | undefined): Request | GpuError => {
-  const problem = countProblem(operation, self)
+export const requestOf = (
+  operation: string,
+  self: DeviceArray,
+  options: Asked | undefined,
+  known: KnownOptions.KnownOptions
+): Request | GpuError => {
+  const problem = KnownOptions.problem(operation, options, known) ?? countProblem(operation, self)
   if (problem !== undefined) return problem
   const keepDims = options?.keepDims === true
   if (options?.axis === undefined) {

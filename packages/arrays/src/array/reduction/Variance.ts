@@ -5,6 +5,7 @@
  */
 import type { DType } from "effect-gpu-pool/DType"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Expr from "../../kernels/Expr.ts"
@@ -87,10 +88,12 @@ const deviationOf: ArrayOperation = {
   build: (operands, dtype) => Expr.astype(Operations.apply("sqrt", [quotient(operands)]) as Expr.Expr<DType>, dtype)
 }
 
+const known = KnownOptions.of<VarianceOptions>({ axis: true, keepDims: true, ddof: true })
+
 const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
   ofArray(name, (operation, self, options?: VarianceOptions) => {
-    const request = requestOf(operation, self, options)
-    const kept = requestOf(operation, self, { axis: options?.axis, keepDims: true })
+    const request = requestOf(operation, self, options, known)
+    const kept = requestOf(operation, self, { axis: options?.axis, keepDims: true }, known)
     if (request instanceof GpuError) return request
     if (kept instanceof GpuError) return kept
     const { axes, length, shape } = request

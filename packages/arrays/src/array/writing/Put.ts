@@ -76,7 +76,7 @@ export const put: {
     value: DeviceArray | Scalar,
     options?: TakeOptions
   ) => {
-    const axis = options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape)
+    const axis = Extent.axisIn(operation, self, options)
     if (axis instanceof GpuError) return axis
     if (indices instanceof DeviceArray) {
       const mode = options?.mode ?? "clip"
