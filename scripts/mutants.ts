@@ -115,6 +115,12 @@ const mutants: ReadonlyArray<Mutant> = [
   ], [
     ["Expr.multiply(Expr.subtract(scalar(names.length), 1), width)", "Expr.multiply(scalar(names.length), width)"]
   ]),
+  ...mutantsOf("packages/arrays/src/array/segments/SegmentKernel.ts", [
+    "packages/arrays/test/array/segments/Segments.test.ts"
+  ], [
+    ["Walk.multiplyAdd(beside, segment, width)", "Walk.multiplyAdd(beside, segment, one)"],
+    ["Expr.add(Walk.quotient(before, step), one)", "Walk.quotient(before, step)"]
+  ]),
   ...mutantsOf("packages/arrays/src/array/indexing/Scatter.ts", ["packages/arrays/test/array/writing/Put.test.ts"], [
     // Values that the same command overwrites, and the elements between those of a view.
     [

@@ -4,6 +4,8 @@ import { Effect } from "effect"
 
 type Floats = DeviceArray.DeviceArray<"f32">
 
+const upTo = (count: number) => Array.from({ length: count }, (_, index) => index)
+
 /**
  * The number of the nearest centre of each point: `points` are `[dimensions, count]`, `centres` `[clusters, dimensions]`. It is one
  * elementwise operation for all centres, so no array of distances is written.
@@ -11,19 +13,18 @@ type Floats = DeviceArray.DeviceArray<"f32">
 export const nearest = (points: Floats, centres: Floats) =>
   DeviceArray.lazy(Effect.gen(function*() {
     const [clusters, dimensions] = centres.shape as readonly [number, number]
-    let least: Floats | undefined
-    let labels: DeviceArray.DeviceArray<"u32"> = yield* DeviceArray.zeros([points.shape[1]!], { dtype: "u32" })
-    for (let cluster = 0; cluster < clusters; cluster++) {
-      const parts = Array.from({ length: dimensions }, (_, axis) =>
-        DeviceArray.square(DeviceArray.subtract(
-          DeviceArray.slice(points, [axis]),
-          DeviceArray.slice(centres, [cluster, axis])
-        )))
-      const distance: Floats = yield* parts.slice(1).reduce((sum, part) => DeviceArray.add(sum, part), parts[0]!)
-      if (least !== undefined) {
-        labels = yield* DeviceArray.where(DeviceArray.less(distance, least), cluster, labels)
-        least = yield* DeviceArray.minimum(distance, least)
-      } else least = distance
+    const coordinates = yield* Effect.forEach(upTo(dimensions), (axis) => DeviceArray.slice(points, [axis]))
+    const distanceTo = (cluster: number) =>
+      coordinates.map((coordinate, axis): DeviceArray.Computed<"f32"> =>
+        DeviceArray.square(DeviceArray.subtract(coordinate, DeviceArray.slice(centres, [cluster, axis])))
+      ).reduce((sum, part) => DeviceArray.add(sum, part))
+    let labels = yield* DeviceArray.zeros([points.shape[1]!], { dtype: "u32" })
+    let least = yield* distanceTo(0)
+    for (let cluster = 1; cluster < clusters; cluster++) {
+      const distance = yield* distanceTo(cluster)
+      const closer = yield* DeviceArray.less(distance, least)
+      labels = yield* DeviceArray.where(closer, cluster, labels)
+      least = yield* DeviceArray.where(closer, distance, least)
     }
     return labels
   }))
@@ -32,22 +33,19 @@ export const nearest = (points: Floats, centres: Floats) =>
 export const means = (points: Floats, labels: DeviceArray.DeviceArray<"u32">, centres: Floats) =>
   DeviceArray.lazy(Effect.gen(function*() {
     const [clusters] = centres.shape as readonly [number]
-    const numbers = yield* DeviceArray.arange(clusters, { dtype: "u32" })
-    const isIn = DeviceArray.equal(DeviceArray.reshape(numbers, [clusters, 1]), labels)
-    const counts = DeviceArray.countNonzero(isIn, { axis: 1, keepDims: true })
-    const sums = DeviceArray.sum(DeviceArray.where(DeviceArray.expandDims(isIn, 1), points, 0), { axis: 2 })
-    const counted = yield* DeviceArray.evaluate(yield* counts)
-    return yield* DeviceArray.where(DeviceArray.greater(counted, 0), DeviceArray.divide(sums, counted), centres)
+    const sums = DeviceArray.segmentSum(points, labels, clusters, { axis: 1 })
+    const counts = yield* DeviceArray.reshape(DeviceArray.bincount(labels, clusters), [clusters, 1])
+    return yield* DeviceArray.where(
+      DeviceArray.greater(counts, 0),
+      DeviceArray.divide(DeviceArray.transpose(sums), counts),
+      centres
+    )
   }))
 
-/**
- * One round: each point goes to its nearest centre, and each centre to the mean of its points. The labels are computed once, not by each
- * of the sums that read them.
- */
-export const round = DeviceArray.compile(Effect.fnUntraced(function*(points: Floats, centres: Floats) {
-  const labels = yield* Effect.flatMap(nearest(points, centres), DeviceArray.evaluate)
-  return yield* means(points, labels, centres)
-}))
+/** One round: each point goes to its nearest centre, and each centre to the mean of its points. */
+export const round = DeviceArray.compile((points: Floats, centres: Floats) =>
+  Effect.flatMap(nearest(points, centres), (labels) => means(points, labels, centres))
+)
 
 /** So many rounds from the given centres. */
 export const cluster = (points: Floats, centres: Floats, rounds: number) =>

@@ -22,7 +22,7 @@ import { apply, type ArrayOperand, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { elementHint, elementOf, type Scalar, shownScalar } from "./layout/Scalar.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
-import { inPlaceOf, isEmpty, noElements, orderProblem, requestOf } from "./reduction/Request.ts"
+import { inPlaceOf, isEmpty, narrowed, noElements, orderProblem, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
 
 /**
@@ -309,8 +309,6 @@ const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {
   })
 }
 
-const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
-
 /** Combines the result with a number, and casts it to the elements' type where the reduction used another. */
 const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finish => {
   const combined: ArrayOperation = {
@@ -322,7 +320,7 @@ const begunWith = (operation: "add" | "multiply" | "minimum" | "maximum"): Finis
     if (initial !== undefined) {
       return apply(combined, [values, initial], [values.dtype, values.dtype], dtype, values.shape)
     }
-    return values.dtype === dtype ? undefined : apply(narrowOperation, [values], [values.dtype], dtype, values.shape)
+    return values.dtype === dtype ? undefined : narrowed(values, dtype)
   }
 }
 

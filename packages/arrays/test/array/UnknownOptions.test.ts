@@ -23,7 +23,10 @@ type Refused = Effect.Effect<unknown, GpuError, Gpu | Scope.Scope>
 const messageOf = (call: Refused) => Effect.map(Effect.flip(call), ({ message }) => message)
 
 /** Each function with a misspelled option, and the name that was meant. */
-const calls = (x: Floats): Readonly<Record<string, readonly [call: Refused, near: string]>> => ({
+const calls = (
+  x: Floats,
+  labels: DeviceArray.DeviceArray<"u32">
+): Readonly<Record<string, readonly [call: Refused, near: string]>> => ({
   all: [DeviceArray.all(x, wrong({ axes: 0 })), "axis"],
   any: [DeviceArray.any(x, wrong({ keepdim: true })), "keepDims"],
   arange: [DeviceArray.arange(3, wrong({ dType: "i32" })), "dtype"],
@@ -53,6 +56,7 @@ const calls = (x: Floats): Readonly<Record<string, readonly [call: Refused, near
   repeat: [DeviceArray.repeat(x, 2, wrong({ axes: 0 })), "axis"],
   roll: [DeviceArray.roll(x, 2, wrong({ axes: 0 })), "axis"],
   scoped: [DeviceArray.scoped(wrong({ reserves: 64 }))(DeviceArray.add(x, 1)), "reserve"],
+  segmentSum: [DeviceArray.segmentSum(x, labels, 1, wrong({ axes: 0 })), "axis"],
   slice: [DeviceArray.slice(x, [wrong({ sotp: 1 })]), "stop"],
   split: [DeviceArray.split(x, 2, wrong({ axes: 0 })), "axis"],
   stack: [DeviceArray.stack([x, x], wrong({ axes: 0 })), "axis"],
@@ -72,13 +76,14 @@ describe("An unknown option is refused by name", () => {
   it.effect("by each function of arrays, which leaves no memory", () =>
     Effect.scoped(Effect.gen(function*() {
       const x = yield* DeviceArray.fromHost(Float32Array.of(1, 2))
-      for (const [name, [call, near]] of Object.entries(calls(x))) {
+      const labels = yield* DeviceArray.fromHost(Uint32Array.of(0, 0))
+      for (const [name, [call, near]] of Object.entries(calls(x, labels))) {
         const { reason } = yield* Effect.flip(call)
         strictEqual(reason._tag, "InvalidRequest")
         assert.include(reason.message, `DeviceArray.${name}: there is no option "`)
         assert.include(reason.message, `Did you mean ${near}?`)
       }
-      strictEqual((yield* BufferPool.stats).activeBlocks, 1)
+      strictEqual((yield* BufferPool.stats).activeBlocks, 2)
     })).pipe(Effect.provide(strictHost)))
 
   it.effect("where there are none, and where others have one of that name", () =>

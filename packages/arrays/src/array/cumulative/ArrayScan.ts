@@ -71,7 +71,7 @@ export const scan = <D extends DType>(
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, Queue.CommandQueue)
     const { inner, plan } = axis === undefined
       ? { plan: Plan.make([array], array.shape), inner: undefined }
-      : Plan.along(array, [axis])
+      : Plan.along([array], array.shape, [axis])
     const region = fiber.getRef(Recording)
     // Besides the operands of the array, a kernel takes two vectors.
     if (array.pending !== undefined && !Plan.fits(plan, 2, info.limits.maxVectorArguments)) {

@@ -191,23 +191,27 @@ export interface RowPlan {
   readonly inner: number
 }
 
-/** Plans the computation of an array row by row, where a row has the elements along some axes, in ascending order. */
-export const along = (array: DeviceArray, axes: ReadonlyArray<number>): RowPlan => {
+/** Plans the computation of arrays of one shape row by row, where a row has the elements along some axes, in ascending order. */
+export const along = (
+  results: ReadonlyArray<DeviceArray>,
+  shape: Shape.Shape,
+  axes: ReadonlyArray<number>
+): RowPlan => {
   const planner = new Planner()
-  const result = planner.visit(array)
-  const strides = planner.arrays.map((leaf) => Layout.broadcastStrides(leaf, array.shape))
+  const steps = results.map((result) => planner.visit(result))
+  const strides = planner.arrays.map((leaf) => Layout.broadcastStrides(leaf, shape))
   const collapsedOf = (takes: (axis: number) => boolean): Layout.Iteration => {
     const among = (of: ReadonlyArray<number>) => of.filter((_, axis) => takes(axis))
-    return Layout.collapse(among(array.shape), strides.map(among))
+    return Layout.collapse(among(shape), strides.map(among))
   }
   const outer = collapsedOf((axis) => !axes.includes(axis))
   const [only] = axes
   // A row keeps an axis, which says how its elements are found: of one element where all its axes have the length 1.
   const merged = axes.length === 1
-    ? { shape: [array.shape[only!]!], strides: strides.map((of) => [of[only!]!]) }
+    ? { shape: [shape[only!]!], strides: strides.map((of) => [of[only!]!]) }
     : collapsedOf((axis) => axes.includes(axis))
   const inner = merged.shape.length > 0 ? merged : { shape: oneByOne, strides: strides.map(() => theSame) }
-  const plan = planner.plan([result], {
+  const plan = planner.plan(steps, {
     shape: [...outer.shape, ...inner.shape],
     strides: outer.strides.map((of, leaf) => [...of, ...inner.strides[leaf]!])
   })

@@ -94,7 +94,7 @@ export const reduce = (
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
     const { inner, plan } = axes === undefined
       ? { plan: Plan.make([array], array.shape), inner: undefined }
-      : Plan.along(array, axes)
+      : Plan.along([array], array.shape, axes)
     const components = rule.state(dtype).length
     // Besides the operands of the array, a kernel takes a vector for each component.
     if (array.pending !== undefined && !Plan.fits(plan, components, info.limits.maxVectorArguments)) {

@@ -9,8 +9,10 @@ import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Expr from "../../kernels/Expr.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
-import type { Computed } from "../fusion/Evaluation.ts"
+import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
+import { apply, type Computed } from "../fusion/Evaluation.ts"
 import * as Shape from "../layout/Shape.ts"
 
 /** The options that every reduction has. */
@@ -52,7 +54,10 @@ export const requestOf = (
 const largestSize = 0xffffffff
 
 /** Why the elements of an array are too many to be counted, or `undefined`. */
-export const countProblem = (operation: string, { shape, size }: DeviceArray): GpuError | undefined =>
+export const countProblem = (
+  operation: string,
+  { shape, size }: Pick<DeviceArray, "shape" | "size">
+): GpuError | undefined =>
   size <= largestSize ? undefined : makeError(
     new LimitExceeded({
       operation: `${operation}, shape ${Shape.format(shape)}`,
@@ -80,6 +85,12 @@ export const noElements = (operation: string, { shape }: DeviceArray): GpuError 
     `there is nothing to choose from in the shape ${Shape.format(shape)}`,
     "Give it at least one element in each row."
   )
+
+const narrowOperation: ArrayOperation = { name: "narrow", build: ([wide], dtype) => Expr.astype(wide!, dtype) }
+
+/** The reduced values in the type of the result. */
+export const narrowed = (values: DeviceArray, dtype: DType): Computed =>
+  apply(narrowOperation, [values], [values.dtype], dtype, values.shape)
 
 /** Releases the reduced values, unless a recorded result still needs them. */
 export const inPlaceOf = (values: DeviceArray, finished: Computed): Computed =>

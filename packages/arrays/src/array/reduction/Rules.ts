@@ -4,7 +4,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import { isFloat, isInteger } from "effect-gpu-pool/Operation"
+import { bitsOf, isFloat, isInteger, isUnsigned } from "effect-gpu-pool/Operation"
 import { rangeOf } from "effect-gpu-pool/ValueType"
 import type * as Expr from "../../kernels/Expr.ts"
 import * as Expression from "../../kernels/expression/Expression.ts"
@@ -20,6 +20,10 @@ const wide = (dtype: DType): DType => dtype === "f16" ? "f32" : asNumber(dtype)
 
 /** Truth values are combined as numbers, whose results are 0 exactly where those of truth values are false. */
 const asNumber = (dtype: DType): DType => dtype === "bool" ? "u32" : dtype
+
+/** A sum of fewer bits is that of 32, cut. */
+const atLeast32 = (dtype: DType): DType =>
+  isInteger(dtype) && bitsOf(dtype) < 32 ? isUnsigned(dtype) ? "u32" : "i32" : wide(dtype)
 
 const cast = (value: Expr.Expr, dtype: DType): Value =>
   (value.type === dtype ? value : Operations.apply("astype", [value], dtype)) as Value
@@ -47,6 +51,9 @@ const largest = (dtype: DType): number | bigint => isInteger(dtype) ? rangeOf(dt
 const smallest = (dtype: DType): number | bigint => isInteger(dtype) ? rangeOf(dtype)[0] : -Infinity
 
 export const sum = single("sum", wide, () => 0, "add")
+
+/** The same of segments, whose sums in memory never have less than 32 bits: items may have neighbouring ones. */
+export const segmentSum = single("segmentSum", atLeast32, () => 0, "add")
 
 export const product = single("prod", wide, () => 1, "multiply")
 

@@ -17,12 +17,14 @@ export const make = (options: {
   readonly local?: ReadonlyArray<LocalArg> | undefined
   /** The scalar with the most elements of an item. */
   readonly span: string
+  /** Items of a workgroup, as many as those of reductions when left out. */
+  readonly workgroupSize?: number | undefined
   /** Every expression that the statements compute. */
   readonly expressions: ReadonlyArray<Expr.Expr>
   /** Statements for an item. */
   readonly write: (writer: LanguageWriter) => ReadonlyArray<string>
 }): Kernel.Kernel => {
-  const { args, expressions, local, name, span, write } = options
+  const { args, expressions, local, name, span, workgroupSize = groupItems, write } = options
   return Kernel.define(
     {
       name,
@@ -30,7 +32,7 @@ export const make = (options: {
       body: {},
       dtypes: dtypesOf(expressions),
       workPerItem: span,
-      workgroupSize: groupItems,
+      workgroupSize,
       form: local === undefined ? undefined : "groups"
     },
     (writer) => ({
