@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
@@ -12,6 +12,7 @@ import * as Mapping from "../../src/services/buffers/mapping/Mapping.ts"
 import * as SubRegion from "../../src/services/buffers/SubRegion.ts"
 import * as KernelCache from "../../src/services/device/KernelCache.ts"
 import * as Lease from "../../src/services/lease/Lease.ts"
+import * as LeaseHolder from "../../src/services/lease/LeaseHolder.ts"
 import * as CommandList from "../../src/services/queue/CommandList.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
@@ -116,6 +117,41 @@ describe("Traced commands", () => {
   )
 
   test(
+    "transfer an input to the caller's scope, and release one whose scope has closed",
+    Effect.gen(function*() {
+      const list = yield* CommandList.trace(
+        [yield* floats(0), yield* floats(0), yield* floats(0)],
+        Effect.fnUntraced(function*([moved, ended, kept]) {
+          yield* Lease.transfer(moved!, yield* Effect.scope)
+          yield* Effect.scoped(Effect.flatMap(Effect.scope, (scope) => Lease.transfer(ended!, scope)))
+          return yield* LeaseHolder.extract(Effect.flatMap(added(kept!, 1), (y) => added(y, 1)))
+        })
+      )
+      const inputs = yield* Effect.all([floats(1), floats(2), floats(3)])
+      deepStrictEqual(yield* Effect.scoped(Effect.flatMap(list.run(inputs), ([y]) => read(y))), [5])
+      deepStrictEqual(inputs.map(Lease.isLive), [false, false, true])
+    })
+  )
+
+  test(
+    "refuse memory of a run in a scope that outlives the effect",
+    Effect.gen(function*() {
+      const outer = yield* Effect.scope
+      const moved = CommandList.trace(
+        [],
+        () => Effect.tap(BufferPool.allocate(4, { label: "moved" }), (lease) => Lease.transfer(lease, outer))
+      )
+      assert.include((yield* Effect.flip(moved)).message, `the lease "moved" belongs to a scope that outlives`)
+      const made = CommandList.trace([], () => Scope.provide(BufferPool.allocate(4), outer))
+      assert.include(
+        (yield* Effect.flip(made)).message,
+        "CommandList.trace: the lease belongs to a scope that outlives"
+      )
+      yield* hasStats({ activeBlocks: 0 })
+    })
+  )
+
+  test(
     "lend memory to functions, and end it with them",
     Effect.gen(function*() {
       const list = yield* CommandList.trace(
@@ -202,8 +238,13 @@ describe("Traced commands", () => {
         "InvalidRequest",
         (x) => Effect.flatMap(MemoryObjects.fromHost(Float32Array.of(1)), (buffer) => CommandQueue.copy(buffer, x))
       )
-      yield* refuses("ForeignDevice", (x) => Mapping.map(x, Float32Array))
-      yield* refuses("ForeignDevice", (x) => SubRegion.make(x, { size: 4 }))
+      yield* refuses("InvalidRequest", (x) => Mapping.map(x, Float32Array))
+      yield* refuses("InvalidRequest", (x) => SubRegion.make(x, { size: 4 }))
+      yield* refuses("InvalidRequest", () => BufferPool.withBudget(BufferPool.allocate(4), 64))
+      const queue = yield* CommandQueue.CommandQueue
+      yield* refuses("InvalidRequest", (x) => queue.read(x, Float32Array))
+      const { message } = yield* Effect.flip(CommandList.trace([x], ([x]) => SubRegion.make(x!, { size: 4 })))
+      assert.include(message, "is a placeholder of a trace")
       yield* refuses("Unsupported", () => BufferPool.allocate(4, { usage: BufferUsage.storage }))
       yield* refuses("InvalidRequest", () => BufferPool.allocate(-1))
       yield* refuses("InvalidRequest", (x) => CommandQueue.read(x, Float32Array))
@@ -253,8 +294,7 @@ describe("A trace", () => {
       const list = yield* CommandList.trace([], () =>
         Effect.gen(function*() {
           yield* BufferPool.exclusively(BufferPool.reserve(BufferPool.allocate(1 << 20), 1 << 21))
-          const budget = yield* BufferPool.BufferPool.use((pool) => pool.budget(1 << 20))
-          yield* budget.allocateAll({ a: 8, b: 16 })
+          yield* BufferPool.allocateAll({ a: 8, b: 16 })
           const { activeBytes } = yield* BufferPool.stats
           return activeBytes
         }))
@@ -269,7 +309,9 @@ describe("A trace", () => {
     "leaves limits to the budget around a run",
     Effect.gen(function*() {
       const x = yield* floats(1, 2)
-      const list = yield* CommandList.trace([x], ([x]) => BufferPool.withBudget(added(x!, 1), 4))
+      const inside = CommandList.trace([x], ([x]) => BufferPool.withBudget(added(x!, 1), 4))
+      assert.include((yield* Effect.flip(inside)).message, "BufferPool.withBudget: this effect is traced")
+      const list = yield* CommandList.trace([x], ([x]) => added(x!, 1))
       deepStrictEqual(yield* read((yield* list.run([x]))[0]), [2, 3])
       const { reason } = yield* Effect.flip(BufferPool.withBudget(list.run([x]), 4))
       strictEqual(reason._tag, "LimitExceeded")

@@ -38,7 +38,8 @@ export const isBufferLike = (value: unknown): value is BufferLike =>
   value instanceof PooledBuffer || value instanceof DeviceBuffer
 
 /**
- * Why `buffer` cannot be used on the device `owner`, or `undefined`: Released, or ForeignDevice.
+ * Why `buffer` cannot be used on the device `owner`, or `undefined`: Released, ForeignDevice, or InvalidRequest for a buffer that
+ * stands for memory in a trace.
  *
  * **Example** (The raw handles of a backend of your own)
  *
@@ -67,8 +68,9 @@ export const problem = (operation: string, buffer: BufferLike, owner: DeviceInfo
       detachedProblem(operation, "buffer", buffer.root.pinned)
   }
   if (buffer.list === undefined) return released(operation, buffer)
-  const { deviceInfo: device } = buffer.list.owner
-  return device === owner ? undefined : DriverObject.foreign(operation, buffer, device, owner)
+  const { owner: granted } = buffer.list
+  if (granted.deviceInfo === owner) return undefined
+  return granted.problem?.(operation, buffer) ?? DriverObject.foreign(operation, buffer, granted.deviceInfo, owner)
 }
 
 /**

@@ -69,6 +69,8 @@ export interface LeaseOwner {
   readonly inputs: Pick<PoolInputs, "scopeClosed" | "serve">
   /** Ends a live lease. */
   readonly endUnsafe: (lease: Lease, why: Released["why"]) => void
+  /** The error of a live lease that no device can use; without it every lease has memory of its device. */
+  readonly problem?: (operation: string, lease: Lease) => GpuError
 }
 
 /**

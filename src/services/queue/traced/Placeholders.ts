@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { valid } from "../../../domain/arguments/ArgumentProblem.ts"
+import { line } from "../../../domain/arguments/Format.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import { type BufferUsage, defaultUsage } from "../../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
@@ -90,11 +91,43 @@ export class Placeholders implements LeaseOwner {
   }
 
   endUnsafe(lease: AnyLease, why: Released["why"]): void {
+    const slot = this.#slotOf.get(lease)
+    // It was transferred to a scope that ends it, if that is no loan.
+    if (slot !== undefined && (why === "released" || lease.list !== this.#table.loans)) slot.isReleased = true
     lease.ended = why
     lease.list?.remove(lease)
     lease.block = undefined
-    const slot = this.#slotOf.get(lease)
-    if (slot !== undefined && why === "released") slot.isReleased = true
+  }
+
+  problem(operation: string, { label }: AnyLease): GpuError {
+    return invalidRequest(
+      operation,
+      `the buffer${
+        label === undefined ? "" : ` "${line(label)}"`
+      } is a placeholder of a trace: it stands for memory of later runs, and has none`,
+      "Use it in commands inside the traced effect, with an offset where only a part is meant. Whatever else needs memory, do with what a run returns."
+    )
+  }
+
+  /** The inputs that belong to a scope now. */
+  ownedBy(scope: Scope.Scope): ReadonlyArray<Slot> {
+    return [...this.#table.live()].flatMap((lease) => {
+      const slot = this.#slotOf.get(lease)
+      return slot !== undefined && lease.list?.scope === scope && slot.origin !== undefined ? slot : []
+    })
+  }
+
+  /** InvalidRequest if a scope outlives the trace and has one of them. A run cannot give that scope memory. */
+  outlivingProblem(operation: string): GpuError | undefined {
+    for (const { label, list } of this.#table.live()) {
+      if (list === this.#table.loans) continue
+      return invalidRequest(
+        operation,
+        `the lease${label === undefined ? "" : ` "${line(label)}"`} belongs to a scope that outlives the traced effect`,
+        "Return the lease, and transfer what a run returns to that scope."
+      )
+    }
+    return undefined
   }
 
   /** Ends all of them. */
@@ -158,9 +191,15 @@ export class Placeholders implements LeaseOwner {
           leaseAll(loans, sizes, options),
           (leases) => Effect.onExit(f(leases), () => this.#endLoans(Object.values<Lease>(leases)))
         ),
+      // A run requests all its memory together, so it never waits with a part of it.
       reserve: (_bytes, f) => f(traced),
       exclusively: (effect) => effect,
-      budget: () => Effect.succeed(traced)
+      budget: (_limit, _options, called = "budget") =>
+        invalidRequest(
+          `BufferPool.${called}`,
+          "this effect is traced, and a budget inside of it would not limit its runs",
+          "Put the budget around the run, or around the call of the compiled function."
+        )
     }
     return traced
   }

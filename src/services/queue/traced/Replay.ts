@@ -19,6 +19,7 @@ import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { DeviceContext } from "../../device/DeviceContext.ts"
 import type { QueueDriver } from "../../device/QueueDriver.ts"
 import { distrustUnverified } from "../../device/UnverifiedMemory.ts"
+import { transfer } from "../../lease/Lease.ts"
 import type { Dispatches } from "../Dispatches.ts"
 import * as MemoryPlan from "./MemoryPlan.ts"
 import type { Slot } from "./Placeholders.ts"
@@ -44,6 +45,10 @@ export class Replay<A> {
   /** The leases of the program that commands use. */
   readonly #captured: ReadonlyArray<Slot>
   readonly #results: ReadonlyArray<Slot | PooledBuffer>
+  /** The inputs that a run moves to the caller's scope. */
+  readonly #moved: ReadonlyArray<Slot>
+  /** The inputs that a run releases. */
+  readonly #released: ReadonlyArray<Slot>
   readonly #blocks: ReadonlyArray<number>
   /** How many blocks are results: the first ones. */
   readonly #kept: number
@@ -59,9 +64,12 @@ export class Replay<A> {
     dispatches: Dispatches,
     traced: A,
     list: ReadonlyArray<Command>,
-    slots: ReadonlyArray<Slot>,
-    results: ReadonlyArray<Slot | PooledBuffer>,
-    inputs: number
+    { inputs, moved, results, slots }: {
+      readonly slots: ReadonlyArray<Slot>
+      readonly results: ReadonlyArray<Slot | PooledBuffer>
+      readonly inputs: number
+      readonly moved: ReadonlyArray<Slot>
+    }
   ) {
     this.traced = traced
     this.#device = device
@@ -72,6 +80,8 @@ export class Replay<A> {
     this.commands = list.length
     this.#slots = slots
     this.#results = results
+    this.#moved = moved
+    this.#released = slots.filter(({ isReleased, origin }) => isReleased && origin !== undefined)
     this.#inputs = slots.slice(0, inputs)
     this.#captured = slots.filter(({ origin, last }) => typeof origin === "object" && last >= 0)
     const kept = slots.filter((slot) => slot.origin === undefined && results.includes(slot))
@@ -118,7 +128,7 @@ export class Replay<A> {
         Effect.flatMap(memory, (granted) => {
           leases = granted
           return Effect.map(
-            this.#record(inputs, granted, 0),
+            Effect.andThen(this.#record(inputs, granted, 0), this.#moveInputs(inputs)),
             () => this.#results.map((result) => this.#leaseOf(result, inputs, granted))
           )
         }),
@@ -163,10 +173,18 @@ export class Replay<A> {
     }
     // The last first, so that the next run gets the same blocks in the same order, for which the driver may have bindings.
     for (let block = blocks.length - 1; block >= this.#kept; block--) release(blocks[block]!)
-    for (const slot of this.#slots) {
-      if (slot.isReleased && slot.origin !== undefined) release(this.#leaseOf(slot, inputs, blocks))
-    }
+    for (const slot of this.#released) release(this.#leaseOf(slot, inputs, blocks))
     return Exit.void
+  }
+
+  #moveInputs(inputs: Leases): Effect.Effect<void, GpuError, Scope.Scope> {
+    return this.#moved.length === 0 ?
+      Exit.void :
+      Effect.flatMap(
+        Effect.scope,
+        (scope) =>
+          Effect.forEach(this.#moved, ({ origin }) => transfer(inputs[origin as number]!, scope), { discard: true })
+      )
   }
 
   #leaseOf(slot: Slot | PooledBuffer, inputs: Leases, blocks: Leases): PooledBuffer {

@@ -65,14 +65,17 @@ const traceOn = <A, E, R>(
           if (isGpuError(slot)) return slot
           results.push(slot ?? lease as PooledBuffer)
         }
-        return Exit.succeed(
-          new Replay(parts, dispatches, traced, noted.commands, placeholders.slots, results, inputs.length)
-        )
+        // Commands of finalizers come when the effect has ended.
+        const commands = noted.commands.slice()
+        const memory = { slots: placeholders.slots, results, inputs: inputs.length, moved: placeholders.ownedBy(scope) }
+        return Exit.succeed(new Replay(parts, dispatches, traced, commands, memory))
       }
     )
     return Effect.provideContext(traced, services).pipe(
       Effect.catchDefect((defect) => isGpuError(defect) ? defect : Effect.die(defect)),
-      Effect.onExit((exit) => Effect.ensuring(Scope.close(scope, exit), Effect.sync(() => placeholders.end())))
+      Effect.onExit((exit) => Scope.close(scope, exit)),
+      Effect.tap(() => placeholders.outlivingProblem(operation) ?? Exit.void),
+      Effect.ensuring(Effect.sync(() => placeholders.end()))
     )
   })
 
