@@ -6,13 +6,13 @@
 import type * as MemoryLimit from "effect-gpu-pool/BufferPool"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import type { DType } from "effect-gpu-pool/DType"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
-import type { DeviceArray } from "./ArrayValue.ts"
-import { evaluateAll, extracted } from "./fusion/Evaluation.ts"
+import { type ArrayOperand, type Computed, evaluateAll, extracted } from "./fusion/Evaluation.ts"
 import { Recording, recording } from "./fusion/Recording.ts"
 
 /** An effect that runs in a scope of its own, whose result lives longer. */
@@ -181,7 +181,7 @@ export const lazy: {
 )
 
 /**
- * Gives a recorded array its memory now; an array that has memory stays as it is. For a value inside {@link lazy} that is
+ * Gives a recorded array, or that of an effect, its memory now; an array that has memory stays as it is. For a value inside {@link lazy} that is
  * needed more than once. The memory belongs to the scope that the array was recorded in, or to the caller's if that is
  * closed already.
  *
@@ -201,7 +201,5 @@ export const lazy: {
  * @category scopes
  * @since 0.1.0
  */
-export const evaluate = <A extends DeviceArray>(
-  array: A
-): Effect.Effect<A, GpuError, BufferPool.BufferPool | CommandQueue | Scope.Scope> =>
-  Effect.as(evaluateAll([array]), array)
+export const evaluate = <D extends DType>(self: ArrayOperand<D>): Computed<D> =>
+  Effect.isEffect(self) ? lazy(Effect.flatMap(self, evaluate)) : Effect.as(evaluateAll([self]), self)

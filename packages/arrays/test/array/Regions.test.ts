@@ -117,6 +117,13 @@ describe("A recorded array", () => {
       yield* DeviceArray.evaluate(out)
       strictEqual(yield* active, before + 1)
       strictEqual(String(out), "DeviceArray(f32 [2])")
+      const sum = yield* DeviceArray.lazy(Effect.tap(
+        x.pipe(DeviceArray.add(out), DeviceArray.multiply(2), DeviceArray.evaluate),
+        ({ lease }) => Effect.sync(() => assert.isDefined(lease))
+      ))
+      deepStrictEqual(yield* elementsOf(sum), [6, 12])
+      deepStrictEqual(yield* elementsOf(yield* DeviceArray.evaluate(DeviceArray.add(x, 1))), [2, 3])
+      strictEqual(yield* active, before + 3)
     })
   )
 

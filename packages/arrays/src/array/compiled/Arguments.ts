@@ -4,6 +4,8 @@
  * @internal
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
+import * as Effect from "effect/Effect"
 import { DeviceArray } from "../ArrayValue.ts"
 
 /** Marks in a key, which no argument is equal to. */
@@ -11,8 +13,9 @@ const array = Symbol("array")
 const list = Symbol("list")
 const record = Symbol("record")
 
-/** How deep tuples and records are walked. What is deeper counts by its identity. */
+/** How deep tuples and records may be nested, and how many values they may have together. */
 const deepest = 16
+const most = 65_536
 
 /** Arrays and plain objects are walked: other objects may have private members. */
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => {
@@ -31,24 +34,30 @@ export class Arguments {
   /** The arrays that have no memory yet. */
   readonly recorded: Array<DeviceArray> = []
 
+  /** Throws InvalidRequest for arguments that no trace can be found by. */
   constructor(values: ReadonlyArray<unknown>) {
     this.values = values
-    this.#read(values, 0)
+    for (const [position, value] of values.entries()) this.#read(value, 0, position)
   }
 
-  #read(value: unknown, depth: number): void {
+  #read(value: unknown, depth: number, position: number): void {
     if (value instanceof DeviceArray) this.#readArray(value)
-    else if (depth < deepest && Array.isArray(value)) {
+    else if (typeof value !== "object" || value === null) this.key.push(value)
+    else if (depth === deepest || this.key.length > most) throw tooLarge(position)
+    else if (Array.isArray(value)) {
       this.key.push(list, value.length)
-      for (const element of value) this.#read(element, depth + 1)
-    } else if (depth < deepest && isRecord(value)) {
+      for (let index = 0; index < value.length; index++) {
+        if (!(index in value)) throw unusual(position, "a list without an element at some positions")
+        this.#read(value[index], depth + 1, position)
+      }
+    } else if (isRecord(value)) {
       const names = Object.keys(value)
       this.key.push(record, names.length)
       for (const name of names) {
         this.key.push(name)
-        this.#read(value[name], depth + 1)
+        this.#read(value[name], depth + 1, position)
       }
-    } else this.key.push(value)
+    } else throw unusual(position, Effect.isEffect(value) ? "an effect" : "an object of a class")
   }
 
   #readArray(value: DeviceArray): void {
@@ -65,16 +74,67 @@ export class Arguments {
 
   /** The same values with another array in the place of each. */
   with(others: ReadonlyMap<DeviceArray, DeviceArray>): ReadonlyArray<unknown> {
-    return this.values.map((value) => replaced(value, others, 0))
+    return this.values.map((value) => replaced(value, others))
   }
 }
 
-const replaced = (value: unknown, others: ReadonlyMap<DeviceArray, DeviceArray>, depth: number): unknown => {
-  if (value instanceof DeviceArray) return others.get(value)
-  if (depth >= deepest) return value
-  if (Array.isArray(value)) return value.map((element) => replaced(element, others, depth + 1))
+const replaced = (value: unknown, others: ReadonlyMap<DeviceArray, DeviceArray>): unknown => {
+  if (value instanceof DeviceArray) {
+    const other = others.get(value)
+    if (other === undefined) throw changed()
+    return other
+  }
+  if (Array.isArray(value)) return value.map((element) => replaced(element, others))
   if (!isRecord(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, element]) => [name, replaced(element, others, depth + 1)])
-  )
+  return Object.fromEntries(Object.entries(value).map(([name, element]) => [name, replaced(element, others)]))
 }
+
+const operation = "DeviceArray.compile"
+
+const unusual = (position: number, what: string): GpuError =>
+  invalidRequest(
+    operation,
+    `argument ${position} is or has ${what}`,
+    "Pass arrays, lists and plain records of them, numbers, texts and other plain values, or functions. Run effects before, make data " +
+      "of the host an array, and let the function know everything else from elsewhere."
+  )
+
+const tooLarge = (position: number): GpuError =>
+  invalidRequest(
+    operation,
+    `argument ${position} contains itself, or is nested more than ${deepest} deep, or has more than ${most} values`,
+    "Pass only what the function needs, or join arrays of one shape into one."
+  )
+
+const changed = (): GpuError =>
+  invalidRequest(
+    operation,
+    "an argument was another array when it was read again",
+    "Pass records whose members stay the same, without accessors."
+  )
+
+/** The arguments of a call, or InvalidRequest for those that no trace can be found by. */
+export const read = (values: ReadonlyArray<unknown>): Arguments | GpuError => reading(() => new Arguments(values))
+
+/** What a function gives that reads values of a program: members of these may throw. */
+export const reading = <A>(look: () => A): A | GpuError => {
+  try {
+    return look()
+  } catch (thrown) {
+    return isGpuError(thrown) ? thrown : invalidRequest(
+      operation,
+      `reading an argument or a result threw ${thrown instanceof Error ? thrown.name : `a ${typeof thrown}`}`,
+      "Pass and return plain values."
+    )
+  }
+}
+
+/** InvalidRequest for a result that is nested too deep. */
+export const resultTooDeep = (): GpuError =>
+  invalidRequest(
+    operation,
+    `the result contains itself, or is nested more than ${deepest} deep`,
+    "Return arrays, or tuples, arrays and records of them."
+  )
+
+export const isTooDeep = (depth: number): boolean => depth >= deepest

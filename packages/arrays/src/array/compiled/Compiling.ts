@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type ArrayServices, evaluateAll } from "../fusion/Evaluation.ts"
 import { Recording } from "../fusion/Recording.ts"
-import { Arguments } from "./Arguments.ts"
+import { Arguments, read } from "./Arguments.ts"
 import { trace, type Variant } from "./Variant.ts"
 
 /**
@@ -54,9 +54,10 @@ const mostVariants = 16
  * A function that does what `f` does, and calls `f` only once for each kind of arguments. Then it records the commands that `f` recorded,
  * on the arrays of the call, without making kernels and checking commands again. The numbers are those of `f`.
  *
- * Arguments may be arrays, tuples and records of them, and any other values. `f` runs again for an array of another type or shape,
- * or with other strides or another offset, for arrays that share memory in another way, and for another value, by `Object.is`. Of tuples
- * and plain records the elements count. The function keeps the traces of the sixteen kinds that were used last on each queue, but no
+ * Arguments may be arrays, tuples and plain records of them, numbers, texts and other plain values, and functions. `f` runs again for an
+ * array of another type or shape, or with other strides or another offset, for arrays that share memory in another way, and for another
+ * value or function, by `Object.is`. Objects of classes, as a `Map` or a typed array, are InvalidRequest, since a change in them could not be
+ * seen; so are effects, and what contains itself. The function keeps the traces of the sixteen kinds that were used last on each queue, but no
  * memory of the device.
  *
  * **Details**
@@ -79,6 +80,10 @@ const mostVariants = 16
  * and `finish`. Return the array, and read it after. Images and mappings cannot be part of a trace either. An array that `lazy` has only
  * recorded outside of `f` must be an argument: recorded arguments are computed first. Fails with the errors of `f` at the trace, and as
  * `CommandList.run` in each run.
+ *
+ * A slice at another place is an argument of another kind, as is a number that says where. A function that is called with more than sixteen
+ * of them in turn is traced at each call. Pass `DeviceArray.copy(slice)`, which has a place of its own, or the whole array with the
+ * position in an array, as for `take` and `put`.
  *
  * Inside another compiled function it is `f` itself, whose commands become part of that function's.
  *
@@ -144,7 +149,8 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
     use: (variant: Variant<A>, args: Arguments) => Effect.Effect<B, GpuError, BufferPool | Scope.Scope>
   ): Effect.Effect<B, E | GpuError, Services> =>
     Effect.withFiber((fiber): Effect.Effect<B, E | GpuError, Services> => {
-      const args = new Arguments(values)
+      const args = read(values)
+      if (!(args instanceof Arguments)) return args
       if (args.recorded.length > 0) {
         return Effect.andThen(evaluateAll(args.recorded), Effect.suspend(() => withVariant(values, use)))
       }

@@ -6,7 +6,7 @@
 import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as CommandList from "effect-gpu-pool/CommandList"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
-import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,7 +15,7 @@ import { DeviceArray } from "../ArrayValue.ts"
 import { evaluateAll } from "../fusion/Evaluation.ts"
 import { Recording } from "../fusion/Recording.ts"
 import * as Writes from "../fusion/Writes.ts"
-import { type Arguments, isRecord } from "./Arguments.ts"
+import { type Arguments, isRecord, isTooDeep, reading, resultTooDeep } from "./Arguments.ts"
 
 /** What is put together of the arrays of a call and the leases of a run. */
 type Build = (args: Arguments, leases: ReadonlyArray<PooledBuffer>) => unknown
@@ -68,11 +68,17 @@ export const trace = <A, E, R>(
         placeholders.set(array, placeholder)
         positions.set(placeholder, position)
       }
-      return Effect.tap(f(...args.with(placeholders)), (result) => Effect.flatMap(arraysOf(result), evaluateAll))
+      const values = reading(() => args.with(placeholders))
+      return isGpuError(values)
+        ? values
+        : Effect.tap(f(...values), (result) => Effect.flatMap(arraysOf(result), evaluateAll))
     }).pipe(Effect.provideService(Recording, { isTraced: true })))
-  return Effect.map(traced, (list) => {
-    const leases = [...LeaseHolder.leases(list.traced)]
-    return new Variant(args.key, list, builderOf(list.traced, positions, leases))
+  return Effect.flatMap(traced, (list) => {
+    const variant = reading(() => {
+      const leases = [...LeaseHolder.leases(list.traced)]
+      return new Variant<A>(args.key, list, builderOf(list.traced, positions, leases, 0))
+    })
+    return isGpuError(variant) ? variant : Exit.succeed(variant)
   })
 }
 
@@ -90,7 +96,8 @@ const arraysOf = (result: unknown): Effect.Effect<ReadonlyArray<DeviceArray>, Gp
 const builderOf = (
   value: unknown,
   positions: ReadonlyMap<DeviceArray, number>,
-  leases: ReadonlyArray<unknown>
+  leases: ReadonlyArray<unknown>,
+  depth: number
 ): Build => {
   if (value instanceof DeviceArray) {
     const position = positions.get(value)
@@ -100,10 +107,14 @@ const builderOf = (
     return (_, made) => made[at] === value.lease ? value : new DeviceArray(value.dtype, value, made[at]!)
   }
   if (Array.isArray(value)) {
-    const parts = value.map((part) => builderOf(part, positions, leases))
+    if (isTooDeep(depth)) throw resultTooDeep()
+    const parts = value.map((part) => builderOf(part, positions, leases, depth + 1))
     return (args, made) => parts.map((part) => part(args, made))
   }
   if (!isRecord(value)) return () => value
-  const parts = Object.entries(value).map(([name, part]) => [name, builderOf(part, positions, leases)] as const)
+  if (isTooDeep(depth)) throw resultTooDeep()
+  const parts = Object.entries(value).map(([name, part]) =>
+    [name, builderOf(part, positions, leases, depth + 1)] as const
+  )
   return (args, made) => Object.fromEntries(parts.map(([name, part]) => [name, part(args, made)]))
 }

@@ -18,6 +18,7 @@ import { recording } from "../fusion/Recording.ts"
 import { overwrite } from "../fusion/Storing.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import type { Range } from "../layout/Slice.ts"
+import { lazy } from "../Regions.ts"
 import { slice } from "../Views.ts"
 import * as Writable from "./Writable.ts"
 
@@ -157,27 +158,33 @@ export const update: {
    */
   <D extends DType, E, R>(
     change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
-  ): (self: DeviceArray<D>) => Updated<D, E, R>
+  ): (self: ArrayOperand<D>) => Updated<D, E, R>
   <D extends DType, E, R>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
   ): Updated<D, E, R>
 } = dual(
   2,
   <D extends DType, E, R>(
-    self: DeviceArray<D>,
+    self: ArrayOperand<D>,
     change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
   ): Updated<D, E, R> =>
-    Effect.andThen(
-      evaluateAll([self]),
-      Effect.scoped(
-        Effect.flatMap(
-          recording(Effect.suspend(() => change(self))),
-          (changed) => write("DeviceArray.update", self, changed)
-        )
+    Effect.isEffect(self) ? lazy(Effect.flatMap(self, (array) => updated(array, change))) : updated(self, change)
+)
+
+const updated = <D extends DType, E, R>(
+  self: DeviceArray<D>,
+  change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
+): Updated<D, E, R> =>
+  Effect.andThen(
+    evaluateAll([self]),
+    Effect.scoped(
+      Effect.flatMap(
+        recording(Effect.suspend(() => change(self))),
+        (changed) => write("DeviceArray.update", self, changed)
       )
     )
-)
+  )
 
 /** The effect of an update. */
 type Updated<D extends DType, E, R> = Effect.Effect<

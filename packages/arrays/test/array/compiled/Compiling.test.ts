@@ -102,6 +102,111 @@ describe("A compiled function", () => {
   )
 
   test(
+    "tells plain values and functions apart, and refuses arguments in which a change could not be seen",
+    Effect.gen(function*() {
+      const { compiled, count } = counted((x: Floats, value: unknown) => DeviceArray.add(x, value === true ? 2 : 1))
+      const x = yield* f32(1)
+      const symbol = Symbol("s")
+      const plain = [1n, 2n, symbol, "a", null, undefined, true, f32, [[]], { a: { b: [] } }, Object.create(null)]
+      for (const value of [...plain, ...plain]) yield* compiled(x, value)
+      strictEqual(count.traces, plain.length)
+      const cyclic: Record<string, unknown> = {}
+      cyclic["self"] = [cyclic]
+      let deep: unknown = x
+      for (let level = 0; level < 17; level++) deep = [deep]
+      let wide: unknown = [x]
+      for (let level = 0; level < 14; level++) wide = Array.from({ length: 16 }, () => wide)
+      const sparse: Array<unknown> = []
+      sparse[4_000_000_000] = x
+      const throwing = {
+        get member(): never {
+          throw new RangeError("no")
+        }
+      }
+      let reads = 0
+      const changing = {
+        get member() {
+          reads += 1
+          return reads % 2 === 1 ? x : new DeviceArray.DeviceArray("f32", x, x.lease!)
+        }
+      }
+      const { proxy, revoke } = Proxy.revocable({}, {})
+      revoke()
+      const refused: ReadonlyArray<readonly [unknown, string]> = [
+        [cyclic, "argument 1 contains itself"],
+        [deep, "nested more than 16 deep"],
+        [wide, "more than 65536 values"],
+        [sparse, "a list without an element"],
+        [new Map([["x", x]]), "argument 1 is or has an object of a class"],
+        [{ at: new Date(0) }, "an object of a class"],
+        [Float32Array.of(1), "an object of a class"],
+        [DeviceArray.add(x, 1), "an effect"],
+        [throwing, "threw RangeError"],
+        [changing, "was another array"],
+        [proxy, "threw TypeError"]
+      ]
+      for (const [value, mention] of refused) {
+        yield* fails(compiled(x, value), mention)
+        yield* fails(compiled.peakBytes(x, value), mention)
+      }
+      strictEqual(count.traces, plain.length)
+      yield* hasStats({ activeBlocks: 2 * plain.length + 1 })
+    })
+  )
+
+  test(
+    "is traced once for copies of slices, and for positions in an array, wherever they are",
+    Effect.gen(function*() {
+      const rows = yield* DeviceArray.reshape(yield* DeviceArray.arange(40), [20, 2])
+      const ofCopy = counted((row: Floats) => DeviceArray.sum(row))
+      const ofPosition = counted((rows: Floats, position: DeviceArray.DeviceArray<"u32">) =>
+        Effect.flatMap(DeviceArray.take(rows, position, { axis: 0 }), DeviceArray.sum)
+      )
+      for (let row = 0; row < 20; row++) {
+        const sum = yield* ofCopy.compiled(yield* DeviceArray.copy(yield* DeviceArray.slice(rows, [row])))
+        const same = yield* ofPosition.compiled(rows, yield* DeviceArray.full([], row, { dtype: "u32" }))
+        strictEqual(yield* DeviceArray.toNumber(sum), 4 * row + 1)
+        strictEqual(yield* DeviceArray.toNumber(same), 4 * row + 1)
+      }
+      deepStrictEqual([ofCopy.count.traces, ofPosition.count.traces], [1, 1])
+    })
+  )
+
+  test(
+    "refuses results that contain themselves",
+    Effect.gen(function*() {
+      const compiled = DeviceArray.compile((x: Floats) =>
+        Effect.map(DeviceArray.add(x, 1), (sum) => {
+          const result: Record<string, unknown> = { sum }
+          result["again"] = [result]
+          return result
+        })
+      )
+      yield* fails(compiled(yield* f32(1)), "the result contains itself")
+      yield* hasStats({ activeBlocks: 1 })
+    })
+  )
+
+  test(
+    "refuses a budget inside of it, and needs no reservation there",
+    Effect.gen(function*() {
+      const x = yield* f32(1, 2)
+      const reserved = DeviceArray.compile((x: Floats) =>
+        DeviceArray.scoped(DeviceArray.add(x, 1), { reserve: 1 << 20 }).pipe(
+          BufferPool.reserve(1 << 20),
+          BufferPool.exclusively
+        )
+      )
+      deepStrictEqual(yield* numbersOf(yield* reserved(x)), [2, 3])
+      const limited = DeviceArray.compile((x: Floats) => BufferPool.withBudget(DeviceArray.add(x, 1), 4))
+      yield* fails(limited(x), "BufferPool.withBudget: this effect is traced")
+      const inner = DeviceArray.compile((x: Floats) => DeviceArray.add(x, 1))
+      const { reason } = yield* Effect.flip(BufferPool.withBudget(inner(x), 4))
+      strictEqual(reason._tag, "LimitExceeded")
+    })
+  )
+
+  test(
     "keeps the sixteen kinds that were used last",
     Effect.gen(function*() {
       const { compiled, count } = counted((x: Floats, factor: number) => DeviceArray.multiply(x, factor))

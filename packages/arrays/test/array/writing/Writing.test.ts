@@ -79,6 +79,8 @@ const laws = (gpu: GpuLayer): void => {
         yield* x.pipe(DeviceArray.update(DeviceArray.subtract(y)))
         deepStrictEqual(yield* DeviceArray.toNested(x), [2, 4, 6])
         yield* DeviceArray.update(x, DeviceArray.flip())
+        strictEqual((yield* DeviceArray.update(Effect.succeed(x), DeviceArray.flip())).lease, x.lease)
+        yield* DeviceArray.update(DeviceArray.slice(x, []), DeviceArray.flip())
         deepStrictEqual(yield* DeviceArray.toNested(x), [6, 4, 2])
         yield* DeviceArray.update(x, (x) => DeviceArray.sum(x))
         deepStrictEqual(yield* DeviceArray.toNested(x), [12, 12, 12])
