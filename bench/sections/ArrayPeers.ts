@@ -1,9 +1,11 @@
 /** Arrays of other libraries on the same device, in turn, each in fresh processes. */
 import { Effect } from "effect"
 import * as Contender from "../Contender.ts"
+import * as KMeans from "../contenders/kmeans.ts"
 import * as PeerExpression from "../contenders/peerExpression.ts"
 import * as PeerProducts from "../contenders/peerProducts.ts"
 import * as Measure from "../Measure.ts"
+import * as NumPy from "../NumPy.ts"
 import * as PyOpenCl from "../PyOpenCl.ts"
 import * as Report from "../Report.ts"
 import * as Section from "../Section.ts"
@@ -84,3 +86,41 @@ const expression = Effect.fnUntraced(function*({ elements, name, rounds }: typeo
 })
 
 export const compiled = Effect.map(Effect.forEach(expressions, expression), Report.merge)
+
+/** Eight clusters in four dimensions. A sample is the mean of some rounds, after which the centres are read. */
+const clusterings = [
+  { name: "10^4", points: 10_000, rounds: 200, samples: 9 },
+  { name: "10^5", points: 100_000, rounds: 50, samples: 7 },
+  { name: "10^6", points: 1_000_000, rounds: 5, samples: 5 }
+]
+
+/** Both round in other places. */
+const near = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): boolean =>
+  one.length === other.length && one.every((coordinate, at) => Math.abs(coordinate - other[at]!) < 1e-3)
+
+const clustering = Effect.fnUntraced(function*({ name, ...sizes }: typeof clusterings[number]) {
+  const input = { ...sizes, clusters: 8, dimensions: 4 }
+  const runs = yield* Effect.replicateEffect(
+    Effect.all({ ours: Contender.run(KMeans.contender, { ...input, backend: "opencl" }), numpy: NumPy.kmeans(input) }),
+    processes
+  )
+  const of = (whose: "ours" | "numpy", what: "wall" | "processors") =>
+    Measure.medians("ms", runs.map((run) => run[whose][what]))
+  const over = ratio(of("ours", "wall"), of("numpy", "wall"))
+  return Section.findings({
+    tables: [{
+      title: `a round of k-means, ${name} points of four coordinates, eight centres, f32`,
+      columns: ["a round", "of all processors", "ours / NumPy"],
+      rows: [
+        { name: "ours on OpenCL", cells: [of("ours", "wall"), of("ours", "processors"), over] },
+        { name: "NumPy", cells: [of("numpy", "wall"), of("numpy", "processors"), null] }
+      ]
+    }],
+    checks: [{ name: `k-means of ${name} points, ours on OpenCL / NumPy`, figure: over, atMost: 1 }],
+    failures: runs.every(({ numpy, ours }) => near(ours.centres, numpy.centres))
+      ? []
+      : [`k-means of ${name} points found other centres than NumPy`]
+  })
+})
+
+export const kmeans = Effect.map(Effect.forEach(clusterings, clustering), Report.merge)

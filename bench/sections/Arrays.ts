@@ -174,7 +174,15 @@ export const section: Section.Section = {
   title: `array expressions, ${processes} fresh processes each; products in one`,
   run: Effect.map(
     Effect.forEach(
-      [...backends.map(pooling), fusion, hostCost, products, ArrayPeers.products, ArrayPeers.compiled],
+      [
+        ...backends.map(pooling),
+        fusion,
+        hostCost,
+        products,
+        ArrayPeers.products,
+        ArrayPeers.compiled,
+        ArrayPeers.kmeans
+      ],
       Section.orReason
     ),
     Report.merge
