@@ -79,6 +79,8 @@ export interface Statements {
   readonly before: ReadonlyArray<string>
   /** Statements for item `i`. */
   readonly inside: ReadonlyArray<string>
+  /** Whether items have no loops, so that one may compute several of them in a loop. */
+  readonly isStraight?: boolean | undefined
 }
 
 /**

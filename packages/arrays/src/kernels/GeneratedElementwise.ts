@@ -43,7 +43,10 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
     itemwise: itemwiseVectors(args, expressions, places)
   }, (writer) => {
     const { before, inside } = storing(writer, stores)
-    return { preamble: writer.preamble(usedIn(expressions)), body: writer.body({ name, args, before, inside }) }
+    return {
+      preamble: writer.preamble(usedIn(expressions)),
+      body: writer.body({ name, args, before, inside, isStraight: true })
+    }
   })
 }
 

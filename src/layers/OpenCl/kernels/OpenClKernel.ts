@@ -11,6 +11,7 @@ import * as Workgroup from "../../../domain/kernel/Workgroup.ts"
 import { CompiledKernel, type KernelCompiler } from "../../../services/device/KernelCache.ts"
 import * as InfoQuery from "../InfoQuery.ts"
 import { openClC } from "../language/OpenClC.ts"
+import { inRuns } from "../language/OpenClRuns.ts"
 import * as OpenClCode from "../OpenClCode.ts"
 import { onDevice } from "../OpenClError.ts"
 import { isPocl } from "../opening/OpenClDevices.ts"
@@ -42,11 +43,13 @@ export class OpenClKernel extends CompiledKernel {
   }
 }
 
+const ofPoclOnCpus = inRuns(openClC)
+
 export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   // A build occupies one of libuv's few threads for 100 ms and more, so one runs at a time.
   const builds = Semaphore.makeUnsafe(1)
   return {
-    writer: Effect.succeed(openClC),
+    writer: Effect.succeed(isPocl(device.platform) && device.device.type === "cpu" ? ofPoclOnCpus : openClC),
     compile: (kernel, written) => builds.withPermit(Effect.suspend(() => compile(kernel, written, device))),
     release: (compiled) => releaseKernel(device, compiled)
   }

@@ -37,6 +37,21 @@ const expression = Effect.fnUntraced(function*(x: Floats, y: Floats) {
   return yield* DeviceArray.maximum(floor, -4)
 })
 
+/** Some operations again and again, on elements that stay near 1. */
+const longChain = Effect.fnUntraced(function*(x: Floats, y: Floats) {
+  let value = x
+  for (let round = 1; round <= 4; round++) {
+    const root = yield* DeviceArray.sqrt(yield* DeviceArray.abs(value))
+    const power = yield* DeviceArray.exp(yield* DeviceArray.negative(root))
+    const quotient = yield* DeviceArray.divide(power, yield* DeviceArray.add(y, round))
+    const whole = yield* DeviceArray.astype(yield* DeviceArray.multiply(value, 100), "i32")
+    const rest = yield* DeviceArray.remainder(whole, 7)
+    const chosen = yield* DeviceArray.where(yield* DeviceArray.less(rest, 3), quotient, y)
+    value = yield* DeviceArray.minimum(yield* DeviceArray.add(chosen, root), 4)
+  }
+  return value
+})
+
 /** The sum of the arrays, one after the other. */
 const inARow = (arrays: ReadonlyArray<Floats>): Computed =>
   Effect.gen(function*() {
@@ -100,6 +115,22 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
           deepStrictEqual(yield* elementsOf(yield* DeviceArray.lazy(chain)), eager, `chain ${index}`)
         }
       }).pipe(Effect.scoped))
+
+    it.effect("of many operations have the bits of single ones, for any number of elements", () =>
+      Effect.gen(function*() {
+        const random = new Random(64)
+        for (const size of [1, 63, 64, 65, 300]) {
+          const x = yield* f32(Array.from({ length: size }, () => random.integer(-1e6, 1e6) / 3e5))
+          const y = yield* f32(Array.from({ length: size }, () => random.integer(1, 1e6) / 7e5))
+          const found = yield* Effect.scoped(
+            Effect.flatMap(costOf(DeviceArray.lazy(longChain(x, y))), ({ kernels, value }) => {
+              strictEqual(kernels, 1)
+              return elementsOf(value)
+            })
+          )
+          deepStrictEqual(found, yield* Effect.scoped(Effect.flatMap(longChain(x, y), elementsOf)), `${size} elements`)
+        }
+      }))
 
     it.effect("are one kernel for all results of a shape", () =>
       Effect.gen(function*() {
