@@ -48,7 +48,7 @@ export const of = <Options extends object>(
 /**
  * InvalidRequest for options that are wrong, or `undefined`: they are left out, or an object with known names only, where a member that
  * is `undefined` counts as left out. The error names the option that was probably meant. It allocates nothing, so that operations can run
- * it on each call. It throws when reading the value throws. Messages call the object `name`.
+ * it on each call. It throws when reading the value throws. `where` says where in the arguments the object is, as `" in padding"`.
  *
  * **Example** (A misspelled option)
  *
@@ -68,14 +68,14 @@ export const problem = (
   operation: string,
   options: unknown,
   known: KnownOptions,
-  name = "options"
+  where = ""
 ): GpuError | undefined => {
   if (options === undefined) return undefined
   if (typeof options !== "object" || options === null || Array.isArray(options) || ArrayBuffer.isView(options)) {
     return invalidRequest(
       operation,
-      `${formatted(options)} was given for ${name}`,
-      known.size === 0 ? "Leave it out." : `Pass an object with ${[...known].join(", ")}, or leave it out.`
+      `${formatted(options)} was given for options${where}`,
+      `Pass an object with ${[...known].join(", ")}, or leave it out.`
     )
   }
   const unknown = unknownName(options, known)
@@ -83,7 +83,7 @@ export const problem = (
     ? undefined
     : invalidRequest(
       operation,
-      `there is no option ${formatted(unknown)}${name === "options" ? "" : ` in ${name}`}`,
+      `there is no option ${formatted(unknown)}${where}`,
       hintFor(unknown, known)
     )
 }
@@ -98,9 +98,7 @@ const unknownName = (options: object, known: KnownOptions): string | undefined =
 const hintFor = (unknown: string, known: KnownOptions): string => {
   const names = [...known]
   const near = nearest(unknown, names)
-  const options = names.length === 0
-    ? "There are no options."
-    : names.length === 1
+  const options = names.length === 1
     ? `The only option is ${names[0]}.`
     : `The options are ${names.slice(0, -1).join(", ")} and ${names.at(-1)}.`
   return near === undefined ? options : `Did you mean ${near}? ${options}`

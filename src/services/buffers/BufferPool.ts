@@ -283,21 +283,11 @@ const poolOf = (requests: BufferRequests): Pool =>
       ...leasingOf(requests),
       allocateAll: function allocateAll(sizes, given) {
         const options = CallSite.locate(given, allocateAll)
-        return together(
-          "BufferPool.allocateAll",
-          sizes,
-          options,
-          (wants, shape) => Effect.map(requests.allocateAll(wants, options), shape)
-        )
+        return together(sizes, options, (wants, shape) => Effect.map(requests.allocateAll(wants, options), shape))
       },
       useAll: function useAll(sizes, f, given) {
         const options = CallSite.locate(given, useAll)
-        return together(
-          "BufferPool.useAll",
-          sizes,
-          options,
-          (wants, shape) => requests.useAll(wants, (leases) => f(shape(leases)), options)
-        )
+        return together(sizes, options, (wants, shape) => requests.useAll(wants, (leases) => f(shape(leases)), options))
       }
     })
   )
@@ -320,7 +310,6 @@ const leasingOf = (
 
 /** Calls `f` with the requests in order, and the way back from leases in that order to the shape that the program gave. */
 const together = <S extends Sizes, A, E, R>(
-  operation: string,
   sizes: S,
   options: AllocateAllOptions<S> | undefined,
   f: (
@@ -330,7 +319,7 @@ const together = <S extends Sizes, A, E, R>(
 ): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
     const wanted = usageOf(options)
-    const all = SeveralSizes.labelled(operation, sizes, options?.labels)
+    const all = SeveralSizes.labelled(sizes, options?.labels)
     return isGpuError(all) ? all : f(
       all.map((one) => ({ ...one, wanted })),
       (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>

@@ -70,20 +70,27 @@ interface Join {
 
 const joining = (
   name: string,
-  body: (operation: string, arrays: ReadonlyArray<DeviceArray>, axis: number) => Computed,
-  known = Shape.axisNames
+  known: KnownOptions.KnownOptions | undefined,
+  body: (operation: string, arrays: ReadonlyArray<DeviceArray>, axis: number) => Computed
 ): Join =>
   dual(
     (args) => Array.isArray(args[0]),
     (operands: ReadonlyArray<ArrayOperand>, options?: AxisOptions): Computed => {
       const operation = `DeviceArray.${name}`
-      const problem = KnownOptions.problem(operation, options, known)
+      const problem = known === undefined
+        ? noOptionsProblem(operation, options)
+        : KnownOptions.problem(operation, options, known)
       if (problem !== undefined) return problem
       if (operands.length === 0) return nothingToJoin(operation)
       // A list that the program changes later must not change the arrays.
       return withArrays(operands.slice(), (...arrays) => body(operation, arrays, options?.axis ?? 0))
     }
   )
+
+const noOptionsProblem = (operation: string, options: unknown): GpuError | undefined =>
+  options === undefined
+    ? undefined
+    : invalidRequest(operation, "options were given, and it has none", "Leave them out.")
 
 const nothingToJoin = (operation: string): GpuError =>
   invalidRequest(
@@ -125,7 +132,7 @@ export const concatenate: {
   (
     options?: AxisOptions
   ): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
-} & Join = joining("concatenate", (operation, arrays, asked) => {
+} & Join = joining("concatenate", Shape.axisNames, (operation, arrays, asked) => {
   const [{ shape }] = arrays as readonly [DeviceArray]
   const axis = Shape.axisOf(operation, asked, shape)
   return axis instanceof GpuError ? axis : joined(operation, arrays, axis)
@@ -191,7 +198,7 @@ export const stack: {
   (
     options?: AxisOptions
   ): <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays) => Computed<Common<Arrays>>
-} & Join = joining("stack", (operation, arrays, asked) => {
+} & Join = joining("stack", Shape.axisNames, (operation, arrays, asked) => {
   const [{ shape }] = arrays as readonly [DeviceArray]
   const other = arrays.find((array) => !Shape.equals(array.shape, shape))
   if (other !== undefined) {
@@ -216,18 +223,16 @@ interface Stack {
   <const Arrays extends ReadonlyArray<ArrayOperand>>(arrays: Arrays): Computed<Common<Arrays>>
 }
 
-const noOptions = KnownOptions.of({})
-
 /** Joins arrays, each of `rank` axes at least, with new ones in front, along an axis that they have or their only one. */
 const stacking = (name: string, rank: number, axis: number): Stack =>
-  joining(name, (operation, arrays) =>
+  joining(name, undefined, (operation, arrays) =>
     Effect.flatMap(
       Effect.forEach(arrays, (array) =>
         array.shape.length >= rank
           ? Effect.succeed(array)
           : reshape(array, [...Array.from({ length: rank - array.shape.length }, () => 1), ...array.shape])),
       (wide) => joined(operation, wide, Math.min(axis, wide[0]!.shape.length - 1))
-    ), noOptions)
+    ))
 
 /**
  * Arrays side by side: along the second axis, or the first one of arrays with one axis; an array of no axes is one element. Types

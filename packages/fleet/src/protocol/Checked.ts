@@ -163,9 +163,9 @@ export const options = <A extends object>(checks: { readonly [K in keyof A]-?: C
   const entries = Object.entries<Check>(checks)
   return (operation, name, value) => {
     if (!isPlain(value)) return noObject(operation, name, value, `Pass an object with ${[...known].join(", ")}.`)
-    const unknown = KnownOptions.problem(operation, value, known, name)
-    if (unknown !== undefined) return unknown
     const isOutermost = name === "options"
+    const unknown = KnownOptions.problem(operation, value, known, isOutermost ? "" : ` in ${name}`)
+    if (unknown !== undefined) return unknown
     for (const [key, check] of entries) {
       const problem = check(operation, isOutermost ? key : `${name}.${key}`, Reflect.get(value, key))
       if (problem !== undefined) return problem

@@ -174,7 +174,7 @@ export class Placeholders implements LeaseOwner {
       options: AllocateAllOptions<NoInfer<S>> | undefined
     ): Effect.Effect<Leases<S>, GpuError> =>
       Effect.suspend((): Effect.Effect<Leases<S>, GpuError> => {
-        const all = SeveralSizes.labelled("BufferPool.allocateAll", sizes, options?.labels)
+        const all = SeveralSizes.labelled(sizes, options?.labels)
         return isGpuError(all) ? all : Effect.map(
           Effect.forEach(all, ({ label = options?.label, size }) => lease(list, size, { ...options, label })),
           (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>

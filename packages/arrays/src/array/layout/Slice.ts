@@ -43,7 +43,7 @@ const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
 
 /** Why a range takes nothing of any axis, or `undefined`. @internal */
 export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
-  const unknown = KnownOptions.problem(operation, range, known, "a range")
+  const unknown = KnownOptions.problem(operation, range, known, " in a range")
   if (unknown !== undefined) return unknown
   for (const name of names) {
     const value = range[name]
