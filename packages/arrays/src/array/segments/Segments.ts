@@ -9,7 +9,7 @@ import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { ofArray } from "../ArrayProblem.ts"
-import { dense, type DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, DeviceArray, Pending } from "../ArrayValue.ts"
 import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
 import { supported } from "../elementwise/Supported.ts"
 import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
@@ -60,6 +60,13 @@ const problemOf = (
   labels: DeviceArray,
   segments: number
 ): GpuError | undefined => {
+  if (!(labels instanceof DeviceArray)) {
+    return invalidRequest(
+      operation,
+      "the labels are no array on a device",
+      "Upload them: DeviceArray.fromHost(Int32Array.from(labels))."
+    )
+  }
   const { shape } = labels
   const length = self.shape[axis]!
   if (shape.length !== 1 || shape[0] !== length) {
