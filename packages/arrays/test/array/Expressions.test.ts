@@ -48,6 +48,7 @@ const others = new Set([
 /** Arguments for functions that do not take one, two or three arrays of numbers. */
 const calls: Readonly<Record<string, (x: DeviceArray.ArrayOperand<"i32">) => ReadonlyArray<unknown>>> = {
   astype: (x) => [x, "f32"],
+  bincount: (x) => [DeviceArray.reshape(x, [4]), 4],
   broadcastTo: (x) => [x, [2, 2, 2]],
   clip: (x) => [x, x, 3],
   concatenate: (x) => [[x, x], { axis: 1 }],
@@ -62,6 +63,7 @@ const calls: Readonly<Record<string, (x: DeviceArray.ArrayOperand<"i32">) => Rea
   repeat: (x) => [x, 2],
   reshape: (x) => [x, [4]],
   roll: (x) => [x, 1],
+  segmentSum: (x) => [x, DeviceArray.slice(x, [0]), 2],
   setSlice: (x) => [x, [0], DeviceArray.slice(x, [1])],
   slice: (x) => [x, [1]],
   split: (x) => [x, 2],
