@@ -463,6 +463,19 @@ describe("leases that are wanted together", () => {
       }
     }).pipe(Effect.provide(layer(limited(100, { label: "pool" })))))
 
+  it.effect("have names that arrays and objects have, too", () =>
+    Effect.gen(function*() {
+      const sizes: Readonly<Record<string, number>> = { keys: 10, length: 20, toString: 30 }
+      const names: ReadonlyArray<readonly [Readonly<Record<string, string>> | undefined, Array<string>]> = [
+        [undefined, ["all", "all", "all"]],
+        [{ length: "second" }, ["all", "second", "all"]]
+      ]
+      for (const [labels, expected] of names) {
+        const leases = yield* BufferPool.allocateAll(sizes, { label: "all", labels })
+        deepStrictEqual(Object.values(leases).map(({ label }) => label), expected)
+      }
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(1000)))))
+
   it.effect("are refused with labels for what has no size, or of no text", () =>
     Effect.gen(function*() {
       const pool = yield* BufferPool.BufferPool
@@ -473,6 +486,11 @@ describe("leases that are wanted together", () => {
       assert.include(yield* refused([1]), "the label 1 is no string")
       assert.include(yield* refused({ inptu: "a" }, { input: 4 }), `the label of "inptu"`)
       assert.include(yield* refused(["a"], { input: 4 }), `the label of "0"`)
+      assert.include(yield* refused({ toString: "a" }, { input: 4 }), `the label of "toString"`)
+      assert.include(yield* refused({ length: "a" }), `the label of "length"`)
+      assert.include(yield* refused(null), "the labels are null")
+      assert.include(yield* refused("ab"), `the labels are "ab"`)
+      assert.include(yield* refused(undefined, null as never), "the sizes are null")
       yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 

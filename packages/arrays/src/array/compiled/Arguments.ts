@@ -41,9 +41,10 @@ export class Arguments {
   }
 
   #read(value: unknown, depth: number, position: number): void {
+    if (this.key.length > most) throw tooLarge(position)
     if (value instanceof DeviceArray) this.#readArray(value)
     else if (typeof value !== "object" || value === null) this.key.push(value)
-    else if (depth === deepest || this.key.length > most) throw tooLarge(position)
+    else if (depth === deepest) throw tooLarge(position)
     else if (Array.isArray(value)) {
       this.key.push(list, value.length)
       for (let index = 0; index < value.length; index++) {

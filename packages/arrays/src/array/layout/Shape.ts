@@ -5,6 +5,7 @@
  */
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { shownScalar } from "./Scalar.ts"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -97,10 +98,10 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
   // Adding 0 turns a negative zero into 0.
-  const index = axis < 0 ? axis + rank : axis + 0
+  const index = typeof axis !== "number" ? -1 : axis < 0 ? axis + rank : axis + 0
   return Number.isInteger(index) && index >= 0 && index < rank ? index : invalidRequest(
     operation,
-    `there is no axis ${axis} in the shape ${format(shape)}`,
+    `there is no axis ${shownScalar(axis)} in the shape ${format(shape)}`,
     rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
 }
@@ -147,4 +148,4 @@ export const axesOf = (
 export const countProblem = (operation: string, name: string, count: number): GpuError | undefined =>
   Number.isSafeInteger(count) && count >= 0
     ? undefined
-    : invalidRequest(operation, `${name} is ${count}`, "Pass a whole number, zero or more.")
+    : invalidRequest(operation, `${name} is ${shownScalar(count)}`, "Pass a whole number, zero or more.")

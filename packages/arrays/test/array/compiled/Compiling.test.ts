@@ -136,6 +136,7 @@ describe("A compiled function", () => {
         [cyclic, "argument 1 contains itself"],
         [deep, "nested more than 16 deep"],
         [wide, "more than 65536 values"],
+        [Array.from({ length: 65_537 }, () => 1), "more than 65536 values"],
         [sparse, "a list without an element"],
         [new Map([["x", x]]), "argument 1 is or has an object of a class"],
         [{ at: new Date(0) }, "an object of a class"],
