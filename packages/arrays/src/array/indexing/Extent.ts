@@ -73,12 +73,12 @@ export const problem = (
   return Shape.problem(operation, shapeAt(self, axis, indices))
 }
 
-/** Why an array has no positions, or `undefined`. */
-export const typeProblem = (operation: string, { dtype }: DeviceArray): GpuError | undefined =>
+/** Why an array has no positions, or `undefined`; `name` says what they are. */
+export const typeProblem = (operation: string, { dtype }: DeviceArray, name = "indices"): GpuError | undefined =>
   dtype === "i32" || dtype === "u32" ? undefined : invalidRequest(
     operation,
-    `the indices are ${String(dtype)}`,
-    `Cast them: DeviceArray.astype(indices, "i32").`
+    `the ${name} are ${String(dtype)}`,
+    `Cast them: DeviceArray.astype(${name}, "i32").`
   )
 
 /** The positions that a program gave as numbers, checked. */

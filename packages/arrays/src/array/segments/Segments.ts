@@ -78,7 +78,7 @@ const problemOf = (
       `Pass a label for each position: an array of the shape [${length}].`
     )
   }
-  return typeProblem(operation, labels) ?? Shape.countProblem(operation, "the number of segments", segments)
+  return typeProblem(operation, labels, "labels") ?? Shape.countProblem(operation, "the number of segments", segments)
 }
 
 const sumOf = (

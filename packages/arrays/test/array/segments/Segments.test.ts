@@ -82,7 +82,11 @@ layer(strictHost)("sums of segments on the host", (it) => {
       yield* no(DeviceArray.segmentSum(x, two, -1), "segmentSum", "number of segments is -1")
       yield* no(DeviceArray.segmentSum(x, two, 1.5), "1.5")
       yield* no(DeviceArray.segmentSum(x, yield* DeviceArray.reshape(two, [2, 1]), 2), "[2, 1]")
-      yield* no(DeviceArray.segmentSum(x, (yield* DeviceArray.astype(two, "f32")) as never, 2), "f32", "astype")
+      yield* no(
+        DeviceArray.segmentSum(x, (yield* DeviceArray.astype(two, "f32")) as never, 2),
+        "the labels are f32",
+        "astype"
+      )
       yield* no(DeviceArray.segmentSum(x, [0, 1] as never, 2), "segmentSum", "labels", "fromHost")
       yield* no(DeviceArray.segmentSum(yield* DeviceArray.sum(x), two, 2), "axis 0", "[]")
       yield* no(DeviceArray.bincount(yield* DeviceArray.astype(x, "i32"), 2), "bincount", "[2, 3]", "ravel")
