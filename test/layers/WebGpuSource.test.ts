@@ -5,7 +5,13 @@ import type { ValueType } from "../../src/domain/data/ValueType.ts"
 import { GpuError } from "../../src/domain/GpuError.ts"
 import * as Kernel from "../../src/domain/kernel/Kernel.ts"
 import { ImageArg, SamplerArg, ScalarArg, VectorArg } from "../../src/domain/kernel/KernelArgument.ts"
-import { generate, maxDispatchItems, workgroups, writeScalars } from "../../src/layers/WebGpu/kernels/WgslSource.ts"
+import {
+  generate,
+  groupsOfRuns,
+  maxDispatchItems,
+  workgroups,
+  writeScalars
+} from "../../src/layers/WebGpu/kernels/WgslSource.ts"
 import { inWgsl } from "../support/writtenSource.ts"
 
 const axpy = Kernel.make({
@@ -23,13 +29,13 @@ const axpy = Kernel.make({
 })
 
 const source = (kernel: Kernel.Kernel) => {
-  const generated = generate(kernel, inWgsl(kernel))
+  const generated = generate(kernel, inWgsl(kernel), false)
   if (generated instanceof GpuError) throw generated
   return generated
 }
 
 const failure = (kernel: Kernel.Kernel) => {
-  const generated = generate(kernel, inWgsl(kernel))
+  const generated = generate(kernel, inWgsl(kernel), false)
   if (!(generated instanceof GpuError)) throw new Error("generated")
   return generated
 }
@@ -291,6 +297,26 @@ struct Scalars__block {
     strictEqual(reason._tag, "Unsupported")
     assert.include(message, `${type} (argument "a")`)
     assert.include(message, hint)
+  })
+
+  it("starts few items of a kernel in runs, each of which has indices of its own that do not wrap round", () => {
+    const counts = fc.oneof(fc.integer({ min: 1, max: 2 ** 32 - 1 }), fc.integer({ min: 1, max: 2 ** 20 }))
+    fc.assert(
+      fc.property(counts, fc.constantFrom(64, 96, 256), fc.constantFrom(1024, 65_535), (count, size, largest) => {
+        const grid = groupsOfRuns(count, size, largest)
+        if (grid === undefined) return assert.isUndefined(workgroups(count, size, largest))
+        const [x, y] = grid
+        assert.isAtMost(Math.max(x, y), largest)
+        // What an item computes: its number, and those that are so many items behind it, as often as the source says.
+        const started = x * y * size
+        const rounds = 1 + Math.floor((count - 1) / started)
+        assert.isAtLeast(started * rounds, count)
+        assert.isAtMost(started * rounds, 2 ** 32)
+      })
+    )
+    deepStrictEqual(groupsOfRuns(4096, 64, 65_535), [64, 1])
+    deepStrictEqual(groupsOfRuns(5000, 64, 65_535), [64, 1])
+    deepStrictEqual(groupsOfRuns(2 ** 20, 64, 65_535), [1024, 1])
   })
 
   it("lays out enough workgroups within two dimensions, and no index that wraps round", () => {

@@ -33,6 +33,11 @@ export interface KernelSource {
   readonly body: KernelBody
   /** Declarations that stand before the kernel, such as functions. */
   readonly preamble: string
+  /**
+   * Whether the statements of an item have no loop, end nowhere else than after the last one, and change nothing that another item
+   * reads, so that one item may run those of several in a loop.
+   */
+  readonly isStraight?: boolean | undefined
 }
 
 /**
@@ -79,8 +84,6 @@ export interface Statements {
   readonly before: ReadonlyArray<string>
   /** Statements for item `i`. */
   readonly inside: ReadonlyArray<string>
-  /** Whether items have no loops, so that one may compute several of them in a loop. */
-  readonly isStraight?: boolean | undefined
 }
 
 /**

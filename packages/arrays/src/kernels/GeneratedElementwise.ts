@@ -45,7 +45,8 @@ export const generate = <const Args extends ReadonlyArray<NumericArgument>>(opti
     const { before, inside } = storing(writer, stores)
     return {
       preamble: writer.preamble(usedIn(expressions)),
-      body: writer.body({ name, args, before, inside, isStraight: true })
+      body: writer.body({ name, args, before, inside }),
+      isStraight: true
     }
   })
 }

@@ -43,14 +43,15 @@ export class OpenClKernel extends CompiledKernel {
   }
 }
 
-const ofPoclOnCpus = inRuns(openClC)
-
 export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   // A build occupies one of libuv's few threads for 100 ms and more, so one runs at a time.
   const builds = Semaphore.makeUnsafe(1)
   return {
-    writer: Effect.succeed(isPocl(device.platform) && device.device.type === "cpu" ? ofPoclOnCpus : openClC),
-    compile: (kernel, written) => builds.withPermit(Effect.suspend(() => compile(kernel, written, device))),
+    writer: Effect.succeed(openClC),
+    compile: (kernel, written) => {
+      const source = isPocl(device.platform) && device.device.type === "cpu" ? inRuns(written) : written
+      return builds.withPermit(Effect.suspend(() => compile(kernel, source, device)))
+    },
     release: (compiled) => releaseKernel(device, compiled)
   }
 }

@@ -7,28 +7,27 @@
  *
  * @internal
  */
-import type { LanguageWriter, Statements } from "../../../domain/language/LanguageWriter.ts"
+import type { KernelSource } from "../../../domain/language/LanguageWriter.ts"
 
-/** Statements from which on a loop gains, and the items of a run. */
+/** Lines from which on a loop gains, and the items of a run. */
 const many = 24
 const run = 64
 
-/** The body for one item, as text; the first of each run computes all of it. */
-const inLoop = ({ before, inside }: Statements): string =>
-  [
-    `if (i % ${run}u == 0u) {`,
-    ...before,
-    "const uint first__ = i;",
-    `const uint items__ = min(${run}u, count - first__);`,
-    "for (uint item__ = 0; item__ < items__; item__++) {",
-    "const uint i = first__ + item__;",
-    ...inside,
-    "}",
-    "}"
-  ].map((line) => `  ${line}`).join("\n")
-
-export const inRuns = (writer: LanguageWriter): LanguageWriter => ({
-  ...writer,
-  body: (statements) =>
-    statements.isStraight === true && statements.inside.length >= many ? inLoop(statements) : writer.body(statements)
-})
+/** The source in which the first item of each run computes all of it, where that gains. */
+export const inRuns = (source: KernelSource): KernelSource => {
+  const { body, isStraight } = source
+  if (isStraight !== true || typeof body !== "string" || body.split("\n").length < many) return source
+  return {
+    ...source,
+    body: [
+      `  if (i % ${run}u == 0u) {`,
+      "  const uint first__ = i;",
+      `  const uint items__ = min(${run}u, count - first__);`,
+      "  for (uint item__ = 0; item__ < items__; item__++) {",
+      "  const uint i = first__ + item__;",
+      body,
+      "  }",
+      "  }"
+    ].join("\n")
+  }
+}

@@ -31,6 +31,7 @@ import { localBytes, sizeProblem } from "./WgslGroups.ts"
 import {
   type Binding,
   generate,
+  groupsOfRuns,
   maxDispatchItems,
   viewDimension,
   type WgslSource,
@@ -77,7 +78,8 @@ export class WebGpuKernel extends CompiledKernel {
     const size = extentsOf(this.kernel.workgroupSize)
     const { count, range } = dispatch
     const isLine = range === undefined || (this.kernel.form === "groups" && range[1] === 1 && range[2] === 1)
-    const groups = isLine ? workgroups(count, size[0], this.#largestGrid) : countOf(range, size)
+    const layout = this.source.isInRuns ? groupsOfRuns : workgroups
+    const groups = isLine ? layout(count, size[0], this.#largestGrid) : countOf(range, size)
     if (groups === undefined) {
       return limitExceeded({
         operation: "CommandQueue.dispatch",
@@ -130,7 +132,7 @@ export const compile = (
   Effect.suspend(() => {
     const refused = imageProblem(kernel, opened)
     if (refused !== undefined) return refused
-    const source = generate(kernel, written)
+    const source = generate(kernel, written, opened.info.isCpu === true)
     if (source instanceof GpuError) return source
     return opened.status.error ?? scalarsProblem(kernel, source, opened) ?? localProblem(kernel, opened) ??
       nestingProblem(kernel, source) ?? sizeProblem(kernel, source.code) ??

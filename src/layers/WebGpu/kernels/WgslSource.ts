@@ -69,6 +69,8 @@ export interface WgslSource {
   readonly members: ReadonlyArray<Member>
   /** Bytes of the uniform block. */
   readonly uniformBytes: number
+  /** Whether an item computes others too, as many as it takes for all: then {@link groupsOfRuns} says how many groups to start. */
+  readonly isInRuns: boolean
 }
 
 /** WGSL aligns a struct in uniform space by its largest member; 16 suits every implementation. */
@@ -78,7 +80,11 @@ const blockAlignment = 16
  * The source of a kernel without f64, which WebGPU's devices don't support, whose images have formats that they do
  * support; Unsupported when it has arguments of types that WGSL has not.
  */
-export const generate = (kernel: Kernel, { body, preamble }: KernelSource): WgslSource | GpuError => {
+export const generate = (
+  kernel: Kernel,
+  { body, isStraight = false, preamble }: KernelSource,
+  isCpu: boolean
+): WgslSource | GpuError => {
   const unsupported = valueProblem(kernel)
   if (unsupported !== undefined) return unsupported
   const members = membersOf(kernel)
@@ -89,8 +95,9 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
   if (kernel.form === "source") {
     const ordered = kernel.args.filter(({ _tag }) => _tag !== "ScalarArg" && _tag !== "LocalArg")
     const numbers = bindings.map((binding) => ordered.indexOf(binding) + 1)
-    return { code: String(body), entryPoint: kernel.name, bindings, numbers, members, uniformBytes }
+    return { code: String(body), entryPoint: kernel.name, bindings, numbers, members, uniformBytes, isInRuns: false }
   }
+  const isInRuns = isCpu && isStraight
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
@@ -103,13 +110,14 @@ export const generate = (kernel: Kernel, { body, preamble }: KernelSource): Wgsl
       ...(preamble === "" ? [] : [preamble]),
       kernel.form === "groups"
         ? groupEntry(kernel, generatedEntry, members.map(letOf), String(body))
-        : entry(extentsOf(kernel.workgroupSize)[0], members, String(body))
+        : entry(extentsOf(kernel.workgroupSize)[0], members, isInRuns ? inRuns : once, String(body))
     ].join("\n"),
     entryPoint: generatedEntry,
     bindings,
     numbers: bindings.map((_, index) => index + 1),
     members,
-    uniformBytes
+    uniformBytes,
+    isInRuns
   }
 }
 
@@ -250,14 +258,37 @@ const typeOf = ({ carrier, length }: Member, number: string = carrier): string =
  * elements: on a software device a copy takes half the time that it takes with `local_invocation_index`.
  * {@link workgroups} sees to it that the index does not wrap round.
  */
-const entry = (workgroupSize: number, members: ReadonlyArray<Member>, body: string): string =>
+const entry = (
+  workgroupSize: number,
+  members: ReadonlyArray<Member>,
+  items: (row: string, body: string) => string,
+  body: string
+): string =>
   `@compute @workgroup_size(${workgroupSize})
 fn ${generatedEntry}(@builtin(global_invocation_id) item__id: vec3<u32>, @builtin(num_workgroups) group__counts: vec3<u32>) {
 ${members.map(letOf).join("\n")}
-  let i = item__id.y * (group__counts.x * ${workgroupSize}u) + item__id.x;
-  if (i >= count) { return; }
-${body}
+${items(`(group__counts.x * ${workgroupSize}u)`, body)}
 }`
+
+/** An item computes itself. `row` is the number of items of a row of workgroups. */
+const once = (row: string, body: string): string =>
+  `  let i = item__id.y * ${row} + item__id.x;
+  if (i >= count) { return; }
+${body}`
+
+/**
+ * An item also computes those that are as many as all started items behind it, and so on. On a CPU to start an item costs more than a few
+ * operations on its element.
+ */
+const inRuns = (row: string, body: string): string =>
+  `  let started__ = group__counts.y * ${row};
+  let rounds__ = 1u + (count - 1u) / started__;
+  for (var round__ = 0u; round__ < rounds__; round__++) {
+  let i = item__id.y * ${row} + item__id.x + round__ * started__;
+  if (i < count) {
+${body}
+  }
+  }`
 
 const letOf = (member: Member): string => {
   const value = `scalars__.${member.name}`
@@ -297,6 +328,18 @@ export const workgroups = (
     if (x * y * workgroupSize <= indexRange) return [x, y]
   }
   return undefined
+}
+
+/** Groups that keep every processor busy, and the items of a run beyond these. */
+const runs = { groups: 64, items: 16 }
+
+/** How the workgroups of `count` items are laid out whose kernel is in runs. Indices beyond `count` must not wrap round either. */
+export const groupsOfRuns = (count: number, workgroupSize: number, largest: number): ReturnType<typeof workgroups> => {
+  const groups = Math.ceil(count / workgroupSize)
+  const started = count > indexRange / 2
+    ? groups
+    : Math.max(Math.min(groups, runs.groups), Math.ceil(groups / runs.items))
+  return workgroups(started * workgroupSize, workgroupSize, largest)
 }
 
 /** The most items that a dispatch can have: beyond, {@link workgroups} has no layout. */

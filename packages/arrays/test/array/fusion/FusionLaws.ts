@@ -119,7 +119,7 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
     it.effect("of many operations have the bits of single ones, for any number of elements", () =>
       Effect.gen(function*() {
         const random = new Random(64)
-        for (const size of [1, 63, 64, 65, 300]) {
+        for (const size of [1, 63, 64, 65, 300, 5000]) {
           const x = yield* f32(Array.from({ length: size }, () => random.integer(-1e6, 1e6) / 3e5))
           const y = yield* f32(Array.from({ length: size }, () => random.integer(1, 1e6) / 7e5))
           const found = yield* Effect.scoped(
@@ -131,6 +131,15 @@ export const fusionLaws = (gpu: GpuLayer, { iterations }: { readonly iterations:
           deepStrictEqual(found, yield* Effect.scoped(Effect.flatMap(longChain(x, y), elementsOf)), `${size} elements`)
         }
       }))
+
+    it.effect("change each element once where they write to their operand, for any number of elements", () =>
+      Effect.gen(function*() {
+        for (const size of [4095, 4097, 9000]) {
+          const x = yield* f32(Array.from({ length: size }, (_, at) => at))
+          yield* DeviceArray.update(x, (x) => DeviceArray.add(x, 1))
+          deepStrictEqual(yield* elementsOf(x), Array.from({ length: size }, (_, at) => at + 1), `${size} elements`)
+        }
+      }).pipe(Effect.scoped))
 
     it.effect("are one kernel for all results of a shape", () =>
       Effect.gen(function*() {
