@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import * as PythonScript from "./PythonScript.ts"
 
-/** What to find clusters of; a sample is so many rounds. */
+/** The size of the problem, and the rounds of a sample. */
 export const KMeansInput = Schema.Struct({
   points: Schema.Int,
   clusters: Schema.Int,

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { create } from "webgpu"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
-import { largestCopy } from "../../src/layers/WebGpu/commands/ByteCopies.ts"
+import { largestCopy, shortForm } from "../../src/layers/WebGpu/commands/ByteCopies.ts"
 import * as BufferPool from "../../src/services/buffers/BufferPool.ts"
 import * as CommandQueue from "../../src/services/queue/CommandQueue.ts"
 import * as MemoryObjects from "../../src/services/queue/MemoryObjects.ts"
@@ -141,6 +141,7 @@ describeWith(["webgpu"], "a copy over the largest that one call may make", () =>
       const copyOn = (device: GPUDevice) =>
         Effect.provide(copies, BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layerFromDevice(device))))
       const [young, old] = [yield* opened, yield* opened]
+      yield* Effect.addFinalizer(() => Effect.sync(() => shortForm.isThere = true))
       const youngForms = formsOf(young, false)
       yield* copyOn(young)
       deepStrictEqual(youngForms, [5, 3, 3, 3])

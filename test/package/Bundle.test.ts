@@ -174,12 +174,12 @@ const bundlers = { esbuild: byEsbuild, Vite: byVite } as const
 const most = [
   { bundler: "esbuild", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 47.1, whole: 48.7 },
   { bundler: "Vite", imports: "modules", pool: "layerSmall", device: "WebGpuMemory", first: 46.8, whole: 48.3 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 57.2, whole: 62.9 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 56.7, whole: 61.8 },
-  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 66.5, whole: 113.2 },
-  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 63.5, whole: 112.6 },
-  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 74.3, whole: 120.0 },
-  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 63.4, whole: 112.7 }
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 57.4, whole: 63.1 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpuMemory", first: 56.8, whole: 61.9 },
+  { bundler: "esbuild", imports: "modules", pool: "layer", device: "WebGpu", first: 66.6, whole: 113.4 },
+  { bundler: "Vite", imports: "modules", pool: "layer", device: "WebGpu", first: 63.6, whole: 112.8 },
+  { bundler: "esbuild", imports: "entry points", pool: "layer", device: "WebGpu", first: 74.5, whole: 120.3 },
+  { bundler: "Vite", imports: "entry points", pool: "layer", device: "WebGpu", first: 63.4, whole: 112.9 }
 ] as const
 
 const full: Program = { imports: "modules", pool: "layer", device: "WebGpu" }

@@ -1,5 +1,5 @@
 /**
- * The known names of options. Without this check nobody would notice a misspelled name: `maxByte` would be a pool
+ * The known names of options. Without this check a misspelled name would be ignored: `maxByte` would be a pool
  * without a limit. Packages that extend the library check their own options with it.
  *
  * @since 0.1.0
@@ -111,7 +111,7 @@ const longest = 40
  * The name that was probably meant: one that differs in a third of its letters at most, whatever their case, or that
  * begins or ends with what was written, as `capacityBytes` for `capacity`.
  *
- * **Example** (A name of another kind)
+ * **Example** (The nearest name)
  *
  * ```ts
  * import { KnownOptions } from "effect-gpu-pool/backend"

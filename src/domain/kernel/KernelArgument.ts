@@ -40,7 +40,7 @@ export type Access = "read" | "write" | "readwrite"
  * elements (a host body's typed array has a `length`), and with
  * `withOffset` the first element of the view is at `<name>_offset`.
  *
- * Elements may be short vectors, in kernels whose bodies are written by hand: `array<vec4<f32>>` in WGSL, `float4*` in
+ * Elements may be short vectors: `array<vec4<f32>>` in WGSL, `float4*` in
  * OpenCL C, and in a host body the typed array of their numbers, in which element `k` begins at `k` times its length.
  * Those of three numbers begin 4 numbers apart everywhere. Offsets and lengths count elements.
  *

@@ -133,8 +133,8 @@ export interface Eights {
 }
 
 /**
- * Elements of four numbers, which a vector has that is declared with `vec4<f32>`, for products of matrices. The numbers are
- * f32, f16, i32 or u32.
+ * Loads from vectors whose elements are four numbers, as `vec4<f32>`, for products of matrices. The numbers are f32, f16, i32 or
+ * u32.
  *
  * @category models
  * @since 0.1.0

@@ -49,7 +49,8 @@ export const compiler = (device: OpenDevice): KernelCompiler<OpenClKernel> => {
   return {
     writer: Effect.succeed(openClC),
     compile: (kernel, written) => {
-      const source = isPocl(device.platform) && device.device.type === "cpu" ? inRuns(written) : written
+      const gains = isPocl(device.platform) && device.device.type === "cpu" && kernel.form === undefined
+      const source = gains ? inRuns(written) : written
       return builds.withPermit(Effect.suspend(() => compile(kernel, source, device)))
     },
     release: (compiled) => releaseKernel(device, compiled)

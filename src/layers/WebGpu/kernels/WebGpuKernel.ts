@@ -31,7 +31,7 @@ import { localBytes, sizeProblem } from "./WgslGroups.ts"
 import {
   type Binding,
   generate,
-  groupsOfRuns,
+  groupsInTurns,
   maxDispatchItems,
   viewDimension,
   type WgslSource,
@@ -78,7 +78,7 @@ export class WebGpuKernel extends CompiledKernel {
     const size = extentsOf(this.kernel.workgroupSize)
     const { count, range } = dispatch
     const isLine = range === undefined || (this.kernel.form === "groups" && range[1] === 1 && range[2] === 1)
-    const layout = this.source.isInRuns ? groupsOfRuns : workgroups
+    const layout = this.source.takesTurns ? groupsInTurns : workgroups
     const groups = isLine ? layout(count, size[0], this.#largestGrid) : countOf(range, size)
     if (groups === undefined) {
       return limitExceeded({

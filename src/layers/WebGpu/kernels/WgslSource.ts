@@ -69,8 +69,8 @@ export interface WgslSource {
   readonly members: ReadonlyArray<Member>
   /** Bytes of the uniform block. */
   readonly uniformBytes: number
-  /** Whether an item computes others too, as many as it takes for all: then {@link groupsOfRuns} says how many groups to start. */
-  readonly isInRuns: boolean
+  /** Whether items take turns, as {@link groupsInTurns} says: item `i` also computes those that come a whole number of rounds later. */
+  readonly takesTurns: boolean
 }
 
 /** WGSL aligns a struct in uniform space by its largest member; 16 suits every implementation. */
@@ -95,9 +95,9 @@ export const generate = (
   if (kernel.form === "source") {
     const ordered = kernel.args.filter(({ _tag }) => _tag !== "ScalarArg" && _tag !== "LocalArg")
     const numbers = bindings.map((binding) => ordered.indexOf(binding) + 1)
-    return { code: String(body), entryPoint: kernel.name, bindings, numbers, members, uniformBytes, isInRuns: false }
+    return { code: String(body), entryPoint: kernel.name, bindings, numbers, members, uniformBytes, takesTurns: false }
   }
-  const isInRuns = isCpu && isStraight
+  const takesTurns = isCpu && isStraight && kernel.form === undefined
   return {
     code: [
       ...(usesHalf(kernel) ? ["enable f16;"] : []),
@@ -110,14 +110,14 @@ export const generate = (
       ...(preamble === "" ? [] : [preamble]),
       kernel.form === "groups"
         ? groupEntry(kernel, generatedEntry, members.map(letOf), String(body))
-        : entry(extentsOf(kernel.workgroupSize)[0], members, isInRuns ? inRuns : once, String(body))
+        : entry(extentsOf(kernel.workgroupSize)[0], members, takesTurns ? inTurns : once, String(body))
     ].join("\n"),
     entryPoint: generatedEntry,
     bindings,
     numbers: bindings.map((_, index) => index + 1),
     members,
     uniformBytes,
-    isInRuns
+    takesTurns
   }
 }
 
@@ -277,10 +277,10 @@ const once = (row: string, body: string): string =>
 ${body}`
 
 /**
- * An item also computes those that are as many as all started items behind it, and so on. On a CPU to start an item costs more than a few
- * operations on its element.
+ * Item `i` computes the elements `i`, `i + started__`, `i + 2 * started__` and so on. On a CPU it costs more to start an item than to do
+ * a few operations on an element.
  */
-const inRuns = (row: string, body: string): string =>
+const inTurns = (row: string, body: string): string =>
   `  let started__ = group__counts.y * ${row};
   let rounds__ = 1u + (count - 1u) / started__;
   for (var round__ = 0u; round__ < rounds__; round__++) {
@@ -330,15 +330,18 @@ export const workgroups = (
   return undefined
 }
 
-/** Groups that keep every processor busy, and the items of a run beyond these. */
-const runs = { groups: 64, items: 16 }
+/** The fewest groups, which keep every processor busy, and the most elements of an item where there are more groups. */
+const turns = { groups: 64, elements: 16 }
 
-/** How the workgroups of `count` items are laid out whose kernel is in runs. Indices beyond `count` must not wrap round either. */
-export const groupsOfRuns = (count: number, workgroupSize: number, largest: number): ReturnType<typeof workgroups> => {
+/**
+ * The workgroups of a kernel whose items take turns. With more than half of all indices there is one round, in which none wraps
+ * round.
+ */
+export const groupsInTurns = (count: number, workgroupSize: number, largest: number): ReturnType<typeof workgroups> => {
   const groups = Math.ceil(count / workgroupSize)
   const started = count > indexRange / 2
     ? groups
-    : Math.max(Math.min(groups, runs.groups), Math.ceil(groups / runs.items))
+    : Math.max(Math.min(groups, turns.groups), Math.ceil(groups / turns.elements))
   return workgroups(started * workgroupSize, workgroupSize, largest)
 }
 

@@ -68,7 +68,7 @@ const isInFours = ({ b, columns }: MatrixProduct): boolean =>
   fourOf(b.dtype) !== undefined && columns.length === 1 && b.lines[0] === 1 &&
   [b.offset, ...columns, ...b.depth, ...b.batch].every((length) => length % 4 === 0)
 
-/** The type of four elements, which languages have that have fours. */
+/** The vector type of four such elements, if there is one. */
 const fourOf = (dtype: DType) =>
   dtype === "f32" || dtype === "f16" || dtype === "i32" || dtype === "u32" ? `vec4<${dtype}>` as const : undefined
 

@@ -40,8 +40,8 @@ export interface Segmentation {
 export const shapeOf = ({ shape }: DeviceArray, axis: number, segments: number): Shape.Shape =>
   shape.map((length, of) => of === axis ? segments : length)
 
-/** The combined elements, in the type in which the rule combines them; those of further sums are combined by another rule. */
-export const segmentReduce = (operation: string, rule: Rule, further: Rule, given: Segmentation): Computed =>
+/** The combined elements, in the type in which the rule combines them. */
+export const segmentReduce = (operation: string, rule: Rule, given: Segmentation): Computed =>
   Effect.withFiber((fiber) => {
     const { array, axis, dtype, labels, segments } = given
     const { info } = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
@@ -58,12 +58,12 @@ export const segmentReduce = (operation: string, rule: Rule, further: Rule, give
       )
     }
     if (labels.pending !== undefined) {
-      return Effect.andThen(evaluateAll([labels]), Effect.suspend(() => segmentReduce(operation, rule, further, given)))
+      return Effect.andThen(evaluateAll([labels]), Effect.suspend(() => segmentReduce(operation, rule, given)))
     }
     const { plan } = Plan.along([array, alongAxis(array, axis, labels)], array.shape, [axis])
     // Besides the operands, the kernel takes the sums.
     if (array.pending !== undefined && !Plan.fits(plan, 1, info.limits.maxVectorArguments)) {
-      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => segmentReduce(operation, rule, further, given)))
+      return Effect.andThen(evaluateAll([array]), Effect.suspend(() => segmentReduce(operation, rule, given)))
     }
     const { parts, run } = bind(rule, given, plan, SegmentDivision.runnerOf(info))
     const inputs = () => plan.vectors.map((vector) => vector.lease)
@@ -81,7 +81,7 @@ export const segmentReduce = (operation: string, rule: Rule, further: Rule, give
           Effect.andThen(
             into(lease),
             Effect.map(
-              reduce(further, new DeviceArray(state.dtype, parts, lease), [0]),
+              reduce(rule, new DeviceArray(state.dtype, parts, lease), [0]),
               (result) => dense(state.dtype, shape, result)
             )
           ),
@@ -128,7 +128,7 @@ const bind = (
     width: Shape.size(array.shape.slice(axis + 1)),
     apart,
     partApart,
-    work: segment + range
+    work: Math.min(segment + range, 0xffffffff)
   }
   return {
     parts: parts === 1 ? undefined : { shape: [parts, results], strides: [partApart, apart], offset: 0 },

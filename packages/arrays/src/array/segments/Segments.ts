@@ -53,12 +53,19 @@ interface CastOptions<out R extends DType> extends SegmentOptions<R> {
 
 const known = KnownOptions.of<SegmentOptions>({ axis: true, dtype: true })
 
+/** What messages call the labels and their number. */
+interface Names {
+  readonly labels: string
+  readonly count: string
+}
+
 const problemOf = (
   operation: string,
   self: DeviceArray,
   axis: number,
   labels: DeviceArray,
-  segments: number
+  segments: number,
+  names: Names
 ): GpuError | undefined => {
   if (!(labels instanceof DeviceArray)) {
     return invalidRequest(
@@ -78,7 +85,7 @@ const problemOf = (
       `Pass a label for each position: an array of the shape [${length}].`
     )
   }
-  return typeProblem(operation, labels, "labels") ?? Shape.countProblem(operation, "the number of segments", segments)
+  return typeProblem(operation, labels, names.labels) ?? Shape.countProblem(operation, names.count, segments)
 }
 
 const sumOf = (
@@ -87,9 +94,10 @@ const sumOf = (
   labels: DeviceArray,
   segments: number,
   axis: number,
-  dtype: DType
+  dtype: DType,
+  names: Names
 ): Computed => {
-  const wrong = problemOf(operation, self, axis, labels, segments)
+  const wrong = problemOf(operation, self, axis, labels, segments, names)
   if (wrong !== undefined) return wrong
   const shape = shapeOf(self, axis, segments)
   const wide = Rules.segmentSum.state(dtype)[0]!.dtype
@@ -101,7 +109,7 @@ const sumOf = (
         operation,
         wide,
         Effect.flatMap(
-          segmentReduce(operation, Rules.segmentSum, Rules.sum, {
+          segmentReduce(operation, Rules.segmentSum, {
             array: self,
             labels: labels as DeviceArray<"i32" | "u32">,
             segments,
@@ -114,7 +122,7 @@ const sumOf = (
     )
 }
 
-/** Numbers are no operands of the two functions before the number of segments. */
+/** A number in this place means that the array comes last. */
 const isNumber = (value: unknown): boolean => typeof value === "number"
 
 /**
@@ -125,14 +133,17 @@ const isNumber = (value: unknown): boolean => typeof value === "number"
  * **Details**
  *
  * Elements with another number, negative or from `count` on, are in no sum, as in JAX. The types are those of {@link sum}: integers
- * wrap, and f16 is summed in f32 and rounded once. Labels that are only recorded are computed first, into memory; such elements are
- * computed by the kernel, without memory for them. The order of addition depends on the lengths and the kind of device only, so that
+ * wrap, and f16 is summed in f32 and rounded once. Labels that are only recorded are computed first, into memory; elements that are only recorded are computed by
+ * the kernel, without memory for them. The order of addition depends on the lengths and the kind of device only, so that
  * sums of one array, of a view and of a copy have the same bits in each run on a device.
  *
  * Where there are few segments, each element is read once, and each label once for up to eight rows: items add up parts of the axis, and
  * a second kernel adds up their sums, of which there are at most a quarter as many as elements. So the more segments there are, the fewer are
  * the parts, down to one. Then an item of a CPU adds up the whole axis, and a GPU divides the segments among thousands of items, each of
  * which reads all labels of its part. In either case the time is linear in the elements and the segments.
+ *
+ * InvalidRequest for labels of another shape or type, and for a count that is no whole number or negative; LimitExceeded for more than
+ * 2^32 - 1 elements or sums.
  *
  * **Example** (What each customer has spent)
  *
@@ -188,7 +199,10 @@ export const segmentSum: {
     const axis = Shape.axisOf(operation, options?.axis ?? 0, self.shape)
     return axis instanceof GpuError
       ? axis
-      : sumOf(operation, self, labels, count, axis, options?.dtype ?? Promotion.summed(self.dtype))
+      : sumOf(operation, self, labels, count, axis, options?.dtype ?? Promotion.summed(self.dtype), {
+        labels: "labels",
+        count: "the number of segments"
+      })
   },
   (args) => !isNumber(args[1])
 )
@@ -202,6 +216,9 @@ const counted: ArrayOperation = { name: "one", build: ([one]) => one! }
  *
  * The result of NumPy's function is as long as the largest element demands. A shape cannot depend on elements here, so the program
  * says the length, as with JAX's option of that name. With weights it is `segmentSum(weights, x, length)`.
+ *
+ * InvalidRequest for numbers of more than one axis or of another type than i32 or u32, and for a length that is no whole number or
+ * negative.
  *
  * **Example** (A histogram of small numbers)
  *
@@ -233,5 +250,5 @@ export const bincount: {
     )
   }
   const ones = dense("u32", self.shape, new Pending(counted, [1], ["u32"], "u32"))
-  return sumOf(operation, ones, self, length, 0, "u32")
+  return sumOf(operation, ones, self, length, 0, "u32", { labels: "numbers", count: "the length" })
 }, (args) => !isNumber(args[0]))

@@ -80,6 +80,7 @@ layer(strictHost)("sums of segments on the host", (it) => {
       yield* no(DeviceArray.segmentSum(x, two, 2, { axis: 1 }), "segmentSum", "[2]", "axis 1", "[2, 3]", "3 positions")
       yield* no(DeviceArray.segmentSum(x, two, 2, { axis: 2 }), "segmentSum", "axis 2", "[2, 3]")
       yield* no(DeviceArray.segmentSum(x, two, -1), "segmentSum", "number of segments is -1")
+      yield* no(DeviceArray.bincount(two, -1), "bincount", "the length is -1")
       yield* no(DeviceArray.segmentSum(x, two, 1.5), "1.5")
       yield* no(DeviceArray.segmentSum(x, yield* DeviceArray.reshape(two, [2, 1]), 2), "[2, 1]")
       yield* no(
