@@ -43,6 +43,15 @@ const fails = (pool: BufferPool.Pool, size: number) =>
     (tag) => strictEqual(tag, "OutOfMemory")
   )
 
+type Together = <A>(
+  sizes: Readonly<Record<string, number>>,
+  f: (leases: Readonly<Record<string, BufferPool.PooledBuffer>>) => Effect.Effect<A>
+) => Effect.Effect<A, GpuError, BufferPool.BufferPool>
+
+const lent: Together = (sizes, f) => BufferPool.useAll(sizes, f)
+
+const allocated: Together = (sizes, f) => Effect.scoped(Effect.flatMap(BufferPool.allocateAll(sizes), f))
+
 const capacities = (bytes: number) =>
   BufferPool.reserve(
     Effect.scoped(Effect.map(BufferPool.allocateAll([33, 33, 33]), (all) => all.map((one) => one.capacity))),
@@ -449,6 +458,24 @@ describe("leases that are wanted together", () => {
       deepStrictEqual(yield* BufferPool.allocateAll([]), [])
       strictEqual(yield* BufferPool.useAll([3, 4], ([left, right]) => Effect.succeed(left.size * right.size)), 12)
       yield* hasStats({ activeBlocks: 4, reservedBytes: 0 })
+    }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
+
+  it.effect("have the names that the sizes had at the request, though it waits and the program changes the record", () =>
+    Effect.gen(function*() {
+      for (const together of [lent, allocated]) {
+        const first = yield* BufferPool.allocate(100)
+        const sizes: Record<string, number> = { a: 10, b: 20 }
+        const waiting = yield* Effect.forkChild(
+          together(sizes, (leases) => Effect.succeed(Object.entries(leases).map(([name, { size }]) => [name, size])))
+        )
+        yield* nextTurn
+        yield* hasStats({ waiters: 1 })
+        delete sizes["a"]
+        sizes["c"] = 30
+        yield* Lease.release(first)
+        deepStrictEqual(yield* Fiber.join(waiting), [["a", 10], ["b", 20]])
+      }
+      yield* nothingIsLeft
     }).pipe(Effect.scoped, Effect.provide(layer(limited(100)))))
 
   it.effect("have labels in the shape of the sizes, or those of the request and of the pool", () =>

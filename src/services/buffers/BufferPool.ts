@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import { valid } from "../../domain/arguments/ArgumentProblem.ts"
 import * as LayerOptions from "../../domain/arguments/LayerOptions.ts"
 import { type BufferUsage, defaultUsage } from "../../domain/BufferUsage.ts"
-import { type GpuError, isGpuError } from "../../domain/GpuError.ts"
+import type { GpuError } from "../../domain/GpuError.ts"
 import { noQueue } from "../../domain/pool/machine/NoQueue.ts"
 import {
   BlockOptions,
@@ -152,8 +152,8 @@ export type Leases<S extends Sizes> = { readonly [K in keyof S]: PooledBuffer }
  */
 export interface AllocateAllOptions<S extends Sizes> extends PoolAllocateOptions {
   /**
-   * What errors, `holders` and recordings call each of the leases: an array for an array of sizes, a record for a record. A lease that
-   * has none there is called `label`.
+   * What errors, `holders` and recordings call each of the leases: an array for an array of sizes, a record for a record. Other leases
+   * get `label`.
    */
   readonly labels?: Labels<S> | undefined
 }
@@ -319,10 +319,11 @@ const together = <S extends Sizes, A, E, R>(
 ): Effect.Effect<A, E | GpuError, R> =>
   Effect.suspend((): Effect.Effect<A, E | GpuError, R> => {
     const wanted = usageOf(options)
-    const all = SeveralSizes.labelled(sizes, options?.labels)
-    return isGpuError(all) ? all : f(
-      all.map((one) => ({ ...one, wanted })),
-      (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>
+    return SeveralSizes.read(
+      sizes,
+      options?.labels,
+      (wants, inShape) =>
+        f(wants.map((want) => ({ ...want, wanted })), inShape as (leases: ReadonlyArray<PooledBuffer>) => Leases<S>)
     )
   })
 

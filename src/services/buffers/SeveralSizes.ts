@@ -9,13 +9,18 @@ import { type GpuError, invalidRequest } from "../../domain/GpuError.ts"
 type Shape<A> = ReadonlyArray<A> | Readonly<Record<string, A>>
 
 /**
- * Each size with its label, or InvalidRequest for a label without a size. A size may be missing in an array: it is refused later.
- * Only own members count, since a size may be called `keys` or `length`.
+ * Calls `f` with each size and its label, and with a function that gives leases in that order the shape of the sizes; InvalidRequest for a
+ * label without a size. A size may be missing in an array: it is refused later. Only own members count, since a size may be called `keys`
+ * or `length`. Their names are read once, since a program may change the sizes while it waits for the leases.
  */
-export const labelled = (
+export const read = <A>(
   sizes: Shape<number>,
-  labels: Shape<string | undefined> = {}
-): ReadonlyArray<{ readonly size: number; readonly label: string | undefined }> | GpuError => {
+  labels: Shape<string | undefined> = {},
+  f: (
+    wants: ReadonlyArray<{ readonly size: number; readonly label: string | undefined }>,
+    inShape: <L>(leases: ReadonlyArray<L>) => Shape<L>
+  ) => A
+): A | GpuError => {
   const wrong = shapeProblem("sizes", sizes) ?? shapeProblem("labels", labels)
   if (wrong !== undefined) return wrong
   const unknown = Object.keys(labels).find((name) => !isMember(sizes, name))
@@ -26,11 +31,15 @@ export const labelled = (
       "Pass labels in the shape of the sizes."
     )
   }
-  const names = Array.isArray(sizes) ? [...sizes.keys()] : Object.keys(sizes)
-  return names.map((name) => ({
-    size: Reflect.get(sizes, name),
-    label: isMember(labels, name) ? Reflect.get(labels, name) : undefined
-  }))
+  const isList = Array.isArray(sizes)
+  const names = isList ? [...sizes.keys()] : Object.keys(sizes)
+  return f(
+    names.map((name) => ({
+      size: Reflect.get(sizes, name),
+      label: isMember(labels, name) ? Reflect.get(labels, name) : undefined
+    })),
+    (leases) => isList ? leases.slice() : Object.fromEntries(names.map((name, index) => [name, leases[index]!]))
+  )
 }
 
 const isMember = (values: Shape<unknown>, name: PropertyKey): boolean =>
@@ -40,9 +49,3 @@ const shapeProblem = (name: string, values: unknown): GpuError | undefined =>
   typeof values === "object" && values !== null
     ? undefined
     : invalidRequest("BufferPool.allocateAll", `the ${name} are ${formatted(values)}`, "Pass an array or a record.")
-
-/** Leases in the order of the sizes, in their shape. */
-export const inShape = <L>(sizes: Shape<number>, leases: ReadonlyArray<L>): Shape<L> =>
-  Array.isArray(sizes)
-    ? leases.slice()
-    : Object.fromEntries(Object.keys(sizes).map((name, index) => [name, leases[index]!]))

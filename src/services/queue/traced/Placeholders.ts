@@ -12,14 +12,7 @@ import { line } from "../../../domain/arguments/Format.ts"
 import * as BufferRequest from "../../../domain/BufferRequest.ts"
 import { type BufferUsage, defaultUsage } from "../../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
-import {
-  type GpuError,
-  invalidRequest,
-  isGpuError,
-  type Released,
-  released,
-  unsupported
-} from "../../../domain/GpuError.ts"
+import { type GpuError, invalidRequest, type Released, released, unsupported } from "../../../domain/GpuError.ts"
 import type { Family } from "../../../domain/pool/machine/Request.ts"
 import { Block } from "../../../domain/pool/PoolBlock.ts"
 import type {
@@ -174,11 +167,11 @@ export class Placeholders implements LeaseOwner {
       options: AllocateAllOptions<NoInfer<S>> | undefined
     ): Effect.Effect<Leases<S>, GpuError> =>
       Effect.suspend((): Effect.Effect<Leases<S>, GpuError> => {
-        const all = SeveralSizes.labelled(sizes, options?.labels)
-        return isGpuError(all) ? all : Effect.map(
-          Effect.forEach(all, ({ label = options?.label, size }) => lease(list, size, { ...options, label })),
-          (leases) => SeveralSizes.inShape(sizes, leases) as Leases<S>
-        )
+        return SeveralSizes.read(sizes, options?.labels, (wants, inShape) =>
+          Effect.map(
+            Effect.forEach(wants, ({ label = options?.label, size }) => lease(list, size, { ...options, label })),
+            (leases) => inShape(leases) as Leases<S>
+          ))
       })
     const traced: BufferPool["Service"] = {
       ...pool,
