@@ -2,6 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
 import * as BufferUsage from "../../src/domain/BufferUsage.ts"
 import type { GpuError } from "../../src/domain/GpuError.ts"
@@ -152,6 +155,21 @@ describe("Traced commands", () => {
   )
 
   test(
+    "release an input whose transfer to a closed scope has failed",
+    Effect.gen(function*() {
+      const closed = yield* Scope.make()
+      yield* Scope.close(closed, Exit.void)
+      const transferred = ([x]: ReadonlyArray<BufferPool.PooledBuffer>) =>
+        Effect.map(Effect.flip(Lease.transfer(x!, closed)), ({ reason }) => reason._tag)
+      const list = yield* CommandList.trace([yield* floats(0)], transferred)
+      const [traced, eager] = [yield* floats(1), yield* floats(2)]
+      deepStrictEqual([list.traced, yield* transferred([eager])], ["Released", "Released"])
+      yield* list.run([traced])
+      deepStrictEqual([traced, eager].map(Lease.isLive), [false, false])
+    })
+  )
+
+  test(
     "lend memory to functions, and end it with them",
     Effect.gen(function*() {
       const list = yield* CommandList.trace(
@@ -249,6 +267,80 @@ describe("Traced commands", () => {
       yield* refuses("InvalidRequest", () => BufferPool.allocate(-1))
       yield* refuses("InvalidRequest", (x) => CommandQueue.read(x, Float32Array))
       yield* hasStats({ activeBlocks: 1 })
+    })
+  )
+
+  test(
+    "are refused in a finalizer that runs when the effect has returned, also if it ignores the refusal",
+    Effect.gen(function*() {
+      const x = yield* floats(1)
+      const late: ReadonlyArray<
+        readonly [
+          string,
+          (x: BufferPool.PooledBuffer, y: BufferPool.PooledBuffer) => Effect.Effect<unknown, GpuError, Services>
+        ]
+      > = [
+        ["recorded a command", (_, y) => CommandQueue.fill(y, 0)],
+        ["recorded a command", (x, y) => CommandQueue.copy(x, y)],
+        ["recorded a command", (x) => CommandQueue.write(x, Float32Array.of(1))],
+        ["recorded a command", (x, y) => CommandQueue.dispatch(plus, { x, y, a: 1 }, 1)],
+        ["requested memory", () => BufferPool.use(4, (lease) => CommandQueue.fill(lease, 0))],
+        ["requested memory", () => Effect.scoped(BufferPool.allocateAll([4, 4]))]
+      ]
+      const ends: ReadonlyArray<
+        (effect: Effect.Effect<unknown, GpuError, Services>) => Effect.Effect<unknown, never, Services>
+      > = [
+        Effect.ignore,
+        Effect.orDie
+      ]
+      for (const [did, record] of late) {
+        for (const ended of ends) {
+          const ending = (y: BufferPool.PooledBuffer, [x]: ReadonlyArray<BufferPool.PooledBuffer>) =>
+            Effect.flatMap(
+              Effect.context<Services>(),
+              (context) => Effect.addFinalizer(() => Effect.provideContext(ended(record(x!, y)), context))
+            )
+          const { reason } = yield* Effect.flip(
+            CommandList.trace([x], (inputs) => Effect.flatMap(BufferPool.allocate(4), (y) => ending(y, inputs)))
+          )
+          strictEqual(reason._tag, "InvalidRequest", reason.message)
+          assert.include(reason.message, `or a fiber that outlives it, ${did} when the effect had returned`)
+          const failure = yield* Effect.flip(CommandList.trace([x], (inputs) =>
+            Effect.andThen(
+              Effect.flatMap(BufferPool.allocate(4), (y) => ending(y, inputs)),
+              Effect.fail("of the effect")
+            )))
+          strictEqual(failure, "of the effect")
+        }
+      }
+      const inside = yield* CommandList.trace([x], ([x]) =>
+        Effect.scoped(Effect.andThen(
+          Effect.flatMap(CommandQueue.CommandQueue, (queue) =>
+            Effect.addFinalizer(() => Effect.orDie(queue.fill(x!, 0)))),
+          Effect.void
+        )))
+      strictEqual(inside.commands, 1)
+      yield* inside.run([x])
+      deepStrictEqual(yield* read(x), [0])
+      yield* hasStats({ activeBlocks: 1 })
+    })
+  )
+
+  test(
+    "are refused of a fiber that records one when the effect has returned",
+    Effect.gen(function*() {
+      const gate = yield* Latch.make()
+      const trace = CommandList.trace(
+        [yield* floats(1)],
+        Effect.fnUntraced(function*([x]) {
+          const y = yield* BufferPool.allocate(4)
+          const fiber = yield* Effect.forkChild(gate.whenOpen(CommandQueue.copy(x!, y)))
+          yield* Effect.addFinalizer(() => Effect.andThen(gate.open, Fiber.await(fiber)))
+        })
+      )
+      const { reason } = yield* Effect.flip(trace)
+      strictEqual(reason._tag, "InvalidRequest", reason.message)
+      assert.include(reason.message, "recorded a command when the effect had returned")
     })
   )
 

@@ -71,14 +71,15 @@ export interface CommandList<A> {
  * A run has memory of its own for what `f` allocates: all of it is requested together, and memory that is not needed at the same time is
  * the same block, so fresh memory has unspecified contents, also in a pool that clears. What `f` returns are the results: the leases in
  * its `LeaseHolder`s, tuples, arrays and records. Leases that `f` knows from elsewhere are those of the program in every run. Data that `f`
- * writes is copied at the trace and written again in each run. An input that
- * `f` releases is released by each run, and one that it transfers to its scope belongs to the caller's scope after each run. Whatever else
- * `f` does is done at the trace only. A budget inside `f` fails with InvalidRequest, since it would not limit the runs: put it around the
- * run. `reserve` and `exclusively` are not needed there and do nothing, since a run never waits with a part of its memory.
+ * writes is copied at the trace and written again in each run. An input that `f` releases is released by each run, and one that it
+ * transfers to its scope belongs to the caller's scope after each run. Whatever else `f` does is done at the trace only. A budget inside
+ * `f` fails with InvalidRequest, since it would not limit the runs: put it around the run. `reserve` and `exclusively` are not needed there
+ * and do nothing, since a run never waits with a part of its memory.
  *
  * Reads, further queues, events, `flush` and `finish` cannot be replayed: they fail with InvalidRequest inside `f`, as do memory of no
  * pool, mappings, sub-regions and images of placeholders, and leases of `f` in a scope that outlives it. Memory with another usage than the
- * default fails with Unsupported. Fails as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
+ * default fails with Unsupported. Runs repeat no finalizers: if one records a command or allocates memory when `f` has returned, the trace
+ * fails with InvalidRequest. Fails as the commands in `f` do, and with Unsupported on a device that was opened for its memory alone.
  *
  * **Example** (Two runs of one trace)
  *

@@ -42,7 +42,7 @@ export class Slot {
   first = Infinity
   last = -1
   isWritten = false
-  /** Whether the effect releases it. */
+  /** Whether the effect has ended it, by a release or with a scope to which it transferred it. */
   isReleased = false
 
   constructor(
@@ -71,12 +71,15 @@ export class SlotBuffer extends DeviceBuffer {
 export class Placeholders implements LeaseOwner {
   /** Its own, so that no command but the traced ones takes a placeholder. */
   readonly deviceInfo: DeviceInfo
+  /** The first error of `lateProblem`, which a finalizer may have ignored. */
+  refusal: GpuError | undefined
   readonly inputs = { scopeClosed: () => {}, serve: () => {} }
   readonly slots: Array<Slot> = []
   readonly #device: DeviceInfo
   readonly #table = new LeaseTable(this)
   readonly #captured = new Map<Lease, Lease>()
   readonly #slotOf = new WeakMap<AnyLease, Slot>()
+  #hasReturned = false
 
   constructor(device: DeviceInfo) {
     this.#device = device
@@ -85,8 +88,7 @@ export class Placeholders implements LeaseOwner {
 
   endUnsafe(lease: AnyLease, why: Released["why"]): void {
     const slot = this.#slotOf.get(lease)
-    // It was transferred to a scope that ends it, if that is no loan.
-    if (slot !== undefined && (why === "released" || lease.list !== this.#table.loans)) slot.isReleased = true
+    if (slot !== undefined) slot.isReleased = true
     lease.ended = why
     lease.list?.remove(lease)
     lease.block = undefined
@@ -98,7 +100,7 @@ export class Placeholders implements LeaseOwner {
       `the buffer${
         label === undefined ? "" : ` "${line(label)}"`
       } is a placeholder of a trace: it stands for memory of later runs, and has none`,
-      "Use it in commands inside the traced effect, with an offset where only a part is meant. Whatever else needs memory, do with what a run returns."
+      "Use it only in commands of the traced effect, with an offset where a part is meant. Do the rest with what a run returns."
     )
   }
 
@@ -121,6 +123,23 @@ export class Placeholders implements LeaseOwner {
       )
     }
     return undefined
+  }
+
+  /** From now on there are no further commands and no further memory, so that the slots stay as they are. */
+  effectReturned(): void {
+    this.#hasReturned = true
+  }
+
+  /** InvalidRequest when the effect has returned. */
+  lateProblem(operation: string, what: string): GpuError | undefined {
+    if (!this.#hasReturned) return undefined
+    const problem = invalidRequest(
+      operation,
+      `a finalizer of the traced effect, or a fiber that outlives it, ${what} when the effect had returned: no run would do it`,
+      "Do it before the effect returns, or after each run."
+    )
+    this.refusal ??= problem
+    return problem
   }
 
   /** Ends all of them. */
@@ -217,6 +236,8 @@ export class Placeholders implements LeaseOwner {
     size: number,
     { label, usage = defaultUsage }: PoolAllocateOptions = {}
   ): Effect.Effect<Lease, GpuError> {
+    const late = this.lateProblem(operation, "requested memory")
+    if (late !== undefined) return late
     valid(BufferRequest.problem(operation, size, usage, label))
     valid(BufferRequest.deviceProblem(operation, size, this.#device.limits))
     if (usage !== defaultUsage) {

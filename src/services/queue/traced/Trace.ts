@@ -47,7 +47,7 @@ const traceOn = <A, E, R>(
 ): Traced<A, E, R> =>
   validated("CommandList.trace", (operation, fiber): Traced<A, E, R> => {
     const placeholders = new Placeholders(parts.device.info)
-    const noted = new TracedCommands(parts.driver, dispatches)
+    const noted = new TracedCommands(parts.driver, dispatches, placeholders)
     const queue = queueOf(parts, placeholders, noted)
     const pool = Context.getUnsafe(fiber.context as Context.Context<BufferPool>, BufferPool)
     const scope = Scope.makeUnsafe()
@@ -65,15 +65,16 @@ const traceOn = <A, E, R>(
           if (isGpuError(slot)) return slot
           results.push(slot ?? lease as PooledBuffer)
         }
-        // Commands of finalizers come when the effect has ended.
-        const commands = noted.commands.slice()
+        placeholders.effectReturned()
         const memory = { slots: placeholders.slots, results, inputs: inputs.length, moved: placeholders.ownedBy(scope) }
-        return Exit.succeed(new Replay(parts, dispatches, traced, commands, memory))
+        return Exit.succeed(new Replay(parts, dispatches, traced, noted.commands, memory))
       }
     )
     return Effect.provideContext(traced, services).pipe(
       Effect.catchDefect((defect) => isGpuError(defect) ? defect : Effect.die(defect)),
-      Effect.onExit((exit) => Scope.close(scope, exit)),
+      Effect.onExit((exit) =>
+        Effect.flatMap(Effect.exit(Scope.close(scope, exit)), (closed) => placeholders.refusal ?? closed)
+      ),
       Effect.tap(() => placeholders.outlivingProblem(operation) ?? Exit.void),
       Effect.ensuring(Effect.sync(() => placeholders.end()))
     )

@@ -11,7 +11,7 @@ import type { DeviceBuffer } from "../../device/DeviceBuffer.ts"
 import type { CompiledKernel } from "../../device/KernelCache.ts"
 import type { Dispatch, Driver } from "../../device/QueueDriver.ts"
 import type { Dispatches } from "../Dispatches.ts"
-import type { Slot, SlotBuffer } from "./Placeholders.ts"
+import type { Placeholders, Slot, SlotBuffer } from "./Placeholders.ts"
 
 /** The buffer in each slot. */
 export type Memory = ReadonlyArray<DeviceBuffer>
@@ -63,14 +63,18 @@ export class TracedCommands {
   readonly driver: Driver
   readonly #real: Driver
   readonly #dispatches: Dispatches
+  readonly #placeholders: Placeholders
 
-  constructor(real: Driver, dispatches: Dispatches) {
+  constructor(real: Driver, dispatches: Dispatches, placeholders: Placeholders) {
     this.#real = real
+    this.#placeholders = placeholders
     this.#dispatches = dispatches
     this.driver = this.#driver()
   }
 
   #note(command: Command, written: ReadonlyArray<Slot>): Exit.Exit<void, GpuError> {
+    const late = this.#placeholders.lateProblem("CommandList.trace", "recorded a command")
+    if (late !== undefined) return Exit.fail(late)
     const at = this.commands.push(command) - 1
     for (const slot of command.slots) {
       slot.first = Math.min(slot.first, at)
