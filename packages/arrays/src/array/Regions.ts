@@ -181,8 +181,8 @@ export const lazy: {
 )
 
 /**
- * Gives a recorded array, or that of an effect, its memory now; an array that has memory stays as it is. For a value inside {@link lazy} that is
- * needed more than once. The memory belongs to the scope that the array was recorded in, or to the caller's if that is
+ * Gives a recorded array its memory now; takes an effect of an array, too. An array that has memory stays as it is. For a value inside
+ * {@link lazy} that is needed more than once. The memory belongs to the scope that the array was recorded in, or to the caller's if that is
  * closed already.
  *
  * **Example** (Computing a shared value once)

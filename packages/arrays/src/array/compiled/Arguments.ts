@@ -13,7 +13,7 @@ const array = Symbol("array")
 const list = Symbol("list")
 const record = Symbol("record")
 
-/** How deep tuples and records may be nested, and how many values they may have together. */
+/** How deep an argument may be nested, and how many values it may contain. */
 const deepest = 16
 const most = 65_536
 
@@ -34,14 +34,21 @@ export class Arguments {
   /** The arrays that have no memory yet. */
   readonly recorded: Array<DeviceArray> = []
 
+  readonly #numbers = new Map<PooledBuffer, number>()
+  /** How many values the current argument contains so far. */
+  #count = 0
+
   /** Throws InvalidRequest for arguments that no trace can be found by. */
   constructor(values: ReadonlyArray<unknown>) {
     this.values = values
-    for (const [position, value] of values.entries()) this.#read(value, 0, position)
+    for (const [position, value] of values.entries()) {
+      this.#count = 0
+      this.#read(value, 0, position)
+    }
   }
 
   #read(value: unknown, depth: number, position: number): void {
-    if (this.key.length > most) throw tooLarge(position)
+    if (depth > 0 && ++this.#count > most) throw tooLarge(position)
     if (value instanceof DeviceArray) this.#readArray(value)
     else if (typeof value !== "object" || value === null) this.key.push(value)
     else if (depth === deepest) throw tooLarge(position)
@@ -68,9 +75,18 @@ export class Arguments {
       this.recorded.push(value)
       return
     }
-    const known = this.leases.indexOf(lease)
-    this.key.push(array, known < 0 ? this.leases.push(lease) - 1 : known, dtype, offset, shape.length)
+    let number = this.#numbers.get(lease)
+    if (number === undefined) {
+      number = this.leases.push(lease) - 1
+      this.#numbers.set(lease, number)
+    }
+    this.key.push(array, number, dtype, offset, shape.length)
     for (let axis = 0; axis < shape.length; axis++) this.key.push(shape[axis], strides[axis])
+  }
+
+  /** The place of a lease in `leases`. */
+  numberOf(lease: PooledBuffer): number {
+    return this.#numbers.get(lease)!
   }
 
   /** The same values with another array in the place of each. */
@@ -103,7 +119,7 @@ const unusual = (position: number, what: string): GpuError =>
 const tooLarge = (position: number): GpuError =>
   invalidRequest(
     operation,
-    `argument ${position} contains itself, or is nested more than ${deepest} deep, or has more than ${most} values`,
+    `argument ${position} contains itself, or is nested more than ${deepest} deep, or contains more than ${most} values`,
     "Pass only what the function needs, or join arrays of one shape into one."
   )
 
@@ -124,9 +140,18 @@ export const reading = <A>(look: () => A): A | GpuError => {
   } catch (thrown) {
     return isGpuError(thrown) ? thrown : invalidRequest(
       operation,
-      `reading an argument or a result threw ${thrown instanceof Error ? thrown.name : `a ${typeof thrown}`}`,
+      `reading an argument or a result threw ${thrownText(thrown)}`,
       "Pass and return plain values."
     )
+  }
+}
+
+/** The text of a thrown value, reading which may throw. */
+const thrownText = (thrown: unknown): string => {
+  try {
+    return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `a ${typeof thrown}`
+  } catch {
+    return "something that cannot be read"
   }
 }
 

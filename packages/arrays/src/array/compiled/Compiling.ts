@@ -56,9 +56,9 @@ const mostVariants = 16
  *
  * Arguments may be arrays, tuples and plain records of them, numbers, texts and other plain values, and functions. `f` runs again for an
  * array of another type or shape, or with other strides or another offset, for arrays that share memory in another way, and for another
- * value or function, by `Object.is`. Objects of classes, as a `Map` or a typed array, are InvalidRequest, since a change in them could not be
- * seen; so are effects, and what contains itself. The function keeps the traces of the sixteen kinds that were used last on each queue, but no
- * memory of the device.
+ * value or function, by `Object.is`. Objects of classes, such as a `Map` or a typed array, are InvalidRequest, since a change in them could
+ * not be seen; so are effects, and what contains itself. An argument may be nested 16 deep and contain 65,536 values. The function keeps the
+ * traces of the sixteen kinds that were used last on each queue, but no memory of the device.
  *
  * **Details**
  *

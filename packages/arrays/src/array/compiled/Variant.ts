@@ -64,7 +64,7 @@ export const trace = <A, E, R>(
       const placeholders = new Map<DeviceArray, DeviceArray>()
       for (const [position, array] of args.arrays.entries()) {
         if (placeholders.has(array)) continue
-        const placeholder = new DeviceArray(array.dtype, array, inputs[args.leases.indexOf(array.lease!)]!)
+        const placeholder = new DeviceArray(array.dtype, array, inputs[args.numberOf(array.lease!)]!)
         placeholders.set(array, placeholder)
         positions.set(placeholder, position)
       }

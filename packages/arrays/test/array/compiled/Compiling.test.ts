@@ -123,6 +123,15 @@ describe("A compiled function", () => {
           throw new RangeError("no")
         }
       }
+      const unreadable = {
+        get member(): never {
+          throw Object.defineProperty(new Error("no"), "name", {
+            get: () => {
+              throw new Error("no name")
+            }
+          })
+        }
+      }
       let reads = 0
       const changing = {
         get member() {
@@ -136,15 +145,19 @@ describe("A compiled function", () => {
         [cyclic, "argument 1 contains itself"],
         [deep, "nested more than 16 deep"],
         [wide, "more than 65536 values"],
-        [Array.from({ length: 65_537 }, () => 1), "more than 65536 values"],
+        [
+          Array.from({ length: 65_537 }, () => 1),
+          "argument 1 contains itself, or is nested more than 16 deep, or contains more than 65536"
+        ],
         [sparse, "a list without an element"],
         [new Map([["x", x]]), "argument 1 is or has an object of a class"],
         [{ at: new Date(0) }, "an object of a class"],
         [Float32Array.of(1), "an object of a class"],
         [DeviceArray.add(x, 1), "an effect"],
-        [throwing, "threw RangeError"],
+        [throwing, "threw RangeError: no"],
+        [unreadable, "threw something that cannot be read"],
         [changing, "was another array"],
-        [proxy, "threw TypeError"]
+        [proxy, "threw TypeError:"]
       ]
       for (const [value, mention] of refused) {
         yield* fails(compiled(x, value), mention)
@@ -152,6 +165,25 @@ describe("A compiled function", () => {
       }
       strictEqual(count.traces, plain.length)
       yield* hasStats({ activeBlocks: 2 * plain.length + 1 })
+    })
+  )
+
+  test(
+    "takes 65,536 elements in each argument, whatever their shapes and names",
+    Effect.gen(function*() {
+      const { compiled, count } = counted((xs: ReadonlyArray<unknown>, ..._rest: ReadonlyArray<unknown>) =>
+        DeviceArray.add(xs[0] as Floats, 1)
+      )
+      const cube = yield* DeviceArray.reshape(yield* f32(1), [1, 1, 1, 1, 1, 1])
+      const arrays = Array.from({ length: 65_536 }, () => cube)
+      const records = Array.from({ length: 16_384 }, () => ({ a: 1, b: [2] }))
+      let deep: unknown = cube
+      for (let level = 0; level < 16; level++) deep = [deep]
+      for (let call = 0; call < 2; call++) {
+        deepStrictEqual(yield* numbersOf(yield* compiled(arrays, records, deep)), [2])
+      }
+      strictEqual(count.traces, 1)
+      yield* fails(compiled(arrays, records, [...records, 1]), "argument 2 contains itself")
     })
   )
 
