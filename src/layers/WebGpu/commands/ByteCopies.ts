@@ -39,7 +39,7 @@ interface ShortForm {
   copyBufferToBuffer(source: WebGpuHandle.Buffer, destination: WebGpuHandle.Buffer, size: number): unknown
 }
 
-/** Whether encoders have the short form, for all that is known. It is an object so that tests can set it again. */
+/** Whether encoders have the short form, unless one has thrown. It is an object so that tests can set it again. */
 export const shortForm = { isThere: true }
 
 /** Copies by the short form. Encoders of older browsers throw; the long form then fails for any other reason there was. */

@@ -13,6 +13,7 @@ import { Random } from "../../../../testing/src/Random.ts"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
 import { costOf, type GpuLayer, onEveryBackend, property, refuses, strictHost } from "../ArrayBackends.ts"
 import * as Model from "../ArrayModel.ts"
+import { laidOut } from "../LaidOut.ts"
 
 type Type = "f32" | "i32" | "u32" | "f16" | "f64"
 
@@ -91,8 +92,6 @@ const agree = (dtype: DType.DType, found: DeviceArray.DeviceArray, wanted: Model
     )
   })
 
-const upload = (dtype: Type, { data, shape }: Model.Model) => DeviceArray.fromHost([...data], { dtype, shape })
-
 const cases = fc.record({
   shape: fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 1, maxLength: 4 }),
   axis: fc.nat(3),
@@ -105,25 +104,6 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer A> ? A : never
 
 const types: ReadonlyArray<Type> = ["f32", "i32", "u32", "f16", "f64"]
-
-/** An array with some of these elements, and the same as a model. */
-const laidOut = ({ picks, shape, strided, turned }: Case, dtype: Type, some: ReadonlyArray<number>) =>
-  Effect.gen(function*() {
-    let at = 0
-    const next = () => some[picks[at++ % picks.length]! % some.length]!
-    let model = Model.build(strided ? shape.map((length) => 2 * length) : shape, next)
-    let array: DeviceArray.DeviceArray = yield* upload(dtype, model)
-    if (strided) {
-      array = yield* DeviceArray.slice(array, shape.map(() => ({ step: -2 })))
-      const kept = shape.map((length) => Array.from({ length }, (_, index) => 2 * (length - index) - 1))
-      model = Model.select(model, kept.map((positions) => ({ keeps: true, at: positions })))
-    }
-    if (turned) {
-      array = yield* DeviceArray.transpose(array)
-      model = Model.transpose(model, shape.map((_, of) => shape.length - 1 - of))
-    }
-    return { array, model }
-  })
 
 const holds = (given: Case) =>
   Effect.gen(function*() {

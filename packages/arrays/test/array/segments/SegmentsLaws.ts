@@ -3,13 +3,14 @@ import { layer } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
-import * as DType from "effect-gpu-pool/DType"
+import type * as DType from "effect-gpu-pool/DType"
 import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { Random } from "../../../../testing/src/Random.ts"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
 import { costOf, type GpuLayer, property } from "../ArrayBackends.ts"
 import * as Model from "../ArrayModel.ts"
+import { laidOut, upload } from "../LaidOut.ts"
 
 /** Few different elements of each type, of which sums are exact, and the type of their sums. */
 const elements: ReadonlyArray<readonly [DType.DType, ReadonlyArray<number>, DType.DType]> = [
@@ -61,32 +62,6 @@ const cases = fc.record({
 type Case = typeof cases extends fc.Arbitrary<infer A> ? A : never
 
 type Known = { readonly array: DeviceArray.DeviceArray; readonly model: Model.Model }
-
-const upload = (dtype: DType.DType, { data, shape }: Model.Model): DeviceArray.Computed => {
-  const bytes = new ArrayBuffer(data.length * DType.byteSize(dtype))
-  const view: DType.TypedArrayOf[DType.DType] = DType.viewUnsafe(dtype, bytes, 0, data.length)
-  for (const [at, value] of data.entries()) view[at] = view instanceof BigInt64Array ? BigInt(value) : value
-  return DeviceArray.fromHost(view as Uint8Array<ArrayBuffer>, { dtype: dtype as "bool", shape })
-}
-
-/** An array with some of these elements, and the same as a model. */
-const laidOut = ({ picks, shape, strided, turned }: Case, dtype: DType.DType, some: ReadonlyArray<number>) =>
-  Effect.gen(function*() {
-    let at = 0
-    const stored = strided ? shape.map((length) => 2 * length) : shape
-    let model = Model.build(stored, () => some[picks[at++ % picks.length]! % some.length]!)
-    let array = yield* upload(dtype, model)
-    if (strided) {
-      array = yield* DeviceArray.slice(array, shape.map(() => ({ step: -2 })))
-      const kept = shape.map((length) => Array.from({ length }, (_, index) => 2 * (length - index) - 1))
-      model = Model.select(model, kept.map((positions) => ({ keeps: true, at: positions })))
-    }
-    if (turned) {
-      array = yield* DeviceArray.transpose(array)
-      model = Model.transpose(model, shape.map((_, of) => shape.length - 1 - of))
-    }
-    return { array, model }
-  })
 
 const replaced = (numbers: ReadonlyArray<number>, axis: number, by: number): ReadonlyArray<number> =>
   numbers.map((number, of) => of === axis ? by : number)
