@@ -1,7 +1,7 @@
 /** A language of your own, with parentheses around everything, and the writer of kernels of expressions in it. */
 import type { Language, LanguageWriter } from "effect-gpu-pool/backend"
 
-export const language: Language.Language = { id: "lisp", name: "Lisp", bodies: "items", hasEights: false }
+export const language: Language.Language = { id: "lisp", name: "Lisp", bodies: "items" }
 
 const list = (...parts: ReadonlyArray<string>): string => `(${parts.join(" ")})`
 

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import type { DType } from "../data/DType.ts"
 
 /**
  * What the library must know of a kernel language.
@@ -14,7 +15,7 @@
  * import { BackendTraits } from "effect-gpu-pool/backend"
  * import type { Language } from "effect-gpu-pool/backend"
  *
- * const metal: Language.Language = { id: "metal", name: "Metal", bodies: "items", hasEights: false }
+ * const metal: Language.Language = { id: "metal", name: "Metal", bodies: "items" }
  * const traits = BackendTraits.make({ language: metal, compiling: "fast" })
  * ```
  *
@@ -31,8 +32,55 @@ export interface Language {
    * and the arguments by name. With `"ranges"` it is a JavaScript function that works through a range of items.
    */
   readonly bodies: "items" | "ranges"
-  /** Whether its writer has vectors of eight numbers: see `LanguageWriter.eights`. */
-  readonly hasEights: boolean
-  /** Whether its writer has elements of four numbers: see `LanguageWriter.fours`. */
-  readonly hasFours?: boolean | undefined
+  /** Its vectors of eight numbers, if it has such. */
+  readonly eights?: Eights | undefined
+  /** Its elements of four numbers, if it has such. */
+  readonly fours?: Fours | undefined
+}
+
+/**
+ * Lines that are run for one value after the other. They see it by a name, and by another its place in the list, a u32.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Turn {
+  readonly value: string
+  readonly place: string
+  readonly lines: ReadonlyArray<string>
+}
+
+/**
+ * Vectors of eight numbers, for products of matrices. The type of a sum is the one that adds and multiplies as `dtype` does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Eights {
+  /** Declares a name for an element, converted to the type of sums. */
+  readonly one: (name: string, vector: string, index: string, from: DType, sum: DType) => string
+  /** Declares a name for eight elements from an index on, converted to the type of sums. */
+  readonly load: (name: string, vector: string, index: string, from: DType, sum: DType) => string
+  /** Declares a variable of eight sums, all 0. */
+  readonly zero: (name: string, sum: DType) => string
+  /** Adds the products of one number and eight numbers to eight sums. */
+  readonly addProduct: (sums: string, one: string, eight: string) => string
+  /** Stores eight sums as elements from an index on. */
+  readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
+  /** Runs lines for each sum of several eights. */
+  readonly each: (sums: ReadonlyArray<string>, sum: DType, turn: Turn) => ReadonlyArray<string>
+}
+
+/**
+ * Loads from vectors whose elements are four numbers, as `vec4<f32>`, for products of matrices. The numbers are f32, f16, i32 or
+ * u32.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Fours {
+  /** Declares a name for an element. `dtype` is the type of its numbers. */
+  readonly load: (name: string, vector: string, index: string, dtype: DType) => string
+  /** One of the numbers of a named element: 0 is the place of the first. */
+  readonly number: (name: string, place: number) => string
 }

@@ -7,7 +7,7 @@
 import type { DType } from "../data/DType.ts"
 import type { ScalarArg, VectorArg } from "../kernel/KernelArgument.ts"
 import type { HostGroup } from "../kernel/Workgroup.ts"
-import type { Language } from "./Language.ts"
+import type { Language, Turn } from "./Language.ts"
 import type { ExprType, Operation } from "./Operation.ts"
 
 /**
@@ -100,53 +100,6 @@ export interface Moves {
 }
 
 /**
- * Lines that are run for one value after the other. They see it by a name, and by another its place in the list, a u32.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Turn {
-  readonly value: string
-  readonly place: string
-  readonly lines: ReadonlyArray<string>
-}
-
-/**
- * Vectors of eight numbers, for products of matrices. The type of a sum is the one that adds and multiplies as `dtype` does.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Eights {
-  /** Declares a name for an element, converted to the type of sums. */
-  readonly one: (name: string, vector: string, index: string, from: DType, sum: DType) => string
-  /** Declares a name for eight elements from an index on, converted to the type of sums. */
-  readonly load: (name: string, vector: string, index: string, from: DType, sum: DType) => string
-  /** Declares a variable of eight sums, all 0. */
-  readonly zero: (name: string, sum: DType) => string
-  /** Adds the products of one number and eight numbers to eight sums. */
-  readonly addProduct: (sums: string, one: string, eight: string) => string
-  /** Stores eight sums as elements from an index on. */
-  readonly store: (sums: string, vector: string, index: string, sum: DType, to: DType) => string
-  /** Runs lines for each sum of several eights. */
-  readonly each: (sums: ReadonlyArray<string>, sum: DType, turn: Turn) => ReadonlyArray<string>
-}
-
-/**
- * Loads from vectors whose elements are four numbers, as `vec4<f32>`, for products of matrices. The numbers are f32, f16, i32 or
- * u32.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Fours {
-  /** Declares a name for an element. `dtype` is the type of its numbers. */
-  readonly load: (name: string, vector: string, index: string, dtype: DType) => string
-  /** One of the numbers of a named element: 0 is the place of the first. */
-  readonly number: (name: string, place: number) => string
-}
-
-/**
  * What kernels for workgroups use of a language besides single items: memory that the items of a workgroup share, and a
  * barrier at which they wait for each other. An item's number in its workgroup is `local_index`, and `group_id.x` is that of
  * the workgroup, as in every `GroupKernel`.
@@ -216,8 +169,6 @@ export interface LanguageWriter {
   readonly preamble: (used: Used) => string
   /** The body of a kernel. */
   readonly body: (statements: Statements) => KernelBody
-  readonly eights?: Eights | undefined
-  readonly fours?: Fours | undefined
   /** Needed where bodies are statements of items and a device of the backend has `limits.groups`. */
   readonly groups?: GroupStatements | undefined
 }

@@ -56,7 +56,7 @@ export interface ReplayOptions extends
 export const deviceOf = ({ device, deviceBytes, maxBufferSize = Infinity }: RecordedMemory): DeviceInfo => ({
   backend: "recorded",
   traits: BackendTraits.make({
-    language: { id: "none", name: "replay", bodies: "ranges", hasEights: false },
+    language: { id: "none", name: "replay", bodies: "ranges" },
     usesHostMemory: true
   }),
   name: device,

@@ -174,7 +174,7 @@ const castLong = (a: string, result: ExprType): string => {
  * @category constants
  * @since 0.1.0
  */
-export const language: Language = { id: "host", name: "host", bodies: "ranges", hasEights: false }
+export const language: Language = { id: "host", name: "host", bodies: "ranges" }
 
 /**
  * Writes expressions in JavaScript.

@@ -233,7 +233,7 @@ const decimal = (value: number): string => {
 }
 
 /** What others must know of it. */
-export const language: Language = { id: "opencl", name: "OpenCL C", bodies: "items", hasEights: true }
+export const language: Language = { id: "opencl", name: "OpenCL C", bodies: "items", eights }
 
 const load: LanguageWriter["load"] = (vector, index, dtype) => `${vector}[${index}]${dtype === "bool" ? " != 0" : ""}`
 
@@ -265,6 +265,5 @@ export const openClC: LanguageWriter = {
   preamble: ({ operations }) => {
     const texts = operations.map(({ operation, result, type }) => apply(operation, ["a", "b", "c"], type, result))
     return ["#pragma OPENCL FP_CONTRACT OFF", ...functionsCalled(functions, texts)].join("\n")
-  },
-  eights
+  }
 }

@@ -6,7 +6,7 @@
  */
 import type { DType } from "../../../domain/data/DType.ts"
 import { listed } from "../../../domain/language/CommonSyntax.ts"
-import type { Eights } from "../../../domain/language/LanguageWriter.ts"
+import type { Eights } from "../../../domain/language/Language.ts"
 import { bitsOf, isFloat, isInteger, isLong, isUnsigned } from "../../../domain/language/Operation.ts"
 
 /** The type of sums of 32 or 64 bits, in which unsigned integers stand for those with a sign too. */

@@ -228,10 +228,6 @@ export const wgsl: LanguageWriter = {
   constant,
   apply,
   variable: (name, type, value) => `var ${name}: ${typeNames[type]} = ${value};`,
-  fours: {
-    load: (name, vector, index, dtype) => `let ${name}: vec4<${typeNames[dtype]}> = ${vector}[${index}];`,
-    number: (name, place) => `${name}.${"xyzw"[place]}`
-  },
   // Small integers are not packed there.
   groups: { barrier: "workgroupBarrier();", load: itemSubscripts.load, store: itemSubscripts.store },
   walk: ({ begin, position, step, times }, lines) => [

@@ -5,4 +5,13 @@
  */
 import type { Language } from "../../../domain/language/Language.ts"
 
-export const language: Language = { id: "wgsl", name: "WGSL", bodies: "items", hasEights: false, hasFours: true }
+export const language: Language = {
+  id: "wgsl",
+  name: "WGSL",
+  bodies: "items",
+  fours: {
+    // The types of its numbers are called so in WGSL, too.
+    load: (name, vector, index, dtype) => `let ${name}: vec4<${dtype}> = ${vector}[${index}];`,
+    number: (name, place) => `${name}.${"xyzw"[place]}`
+  }
+}

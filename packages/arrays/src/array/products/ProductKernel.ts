@@ -45,12 +45,12 @@ const sumOf = (dtype: DType): DType => {
 
 /** The kernel for a product that has something to compute. */
 export const bind = (plan: Plan, product: MatrixProduct, { isCpu = false, traits }: DeviceInfo): Bound => {
-  const { bodies, hasEights, hasFours } = traits.language
+  const { bodies, eights, fours } = traits.language
   if (bodies === "ranges" && hasBlocks(product)) return bindBlocks(plan, product)
   const byRows = byLastAxis(product)
-  return hasEights && isWide(byRows)
+  return eights !== undefined && isWide(byRows)
     ? bindTiles(plan, byRows, isCpu, 8)
-    : bindTiles(plan, product, isCpu, hasFours === true && isInFours(product) ? 4 : 1)
+    : bindTiles(plan, product, isCpu, fours !== undefined && isInFours(product) ? 4 : 1)
 }
 
 /** Blocks are copied to arrays of doubles or of integers of 32 bits, and stored as they are. */
@@ -197,7 +197,7 @@ const kernelOf = PlanKernels.make(1024, (planned: PlanKernels.Planned, form: For
   }
   const options = { name, args, workgroupSize: Tiles.itemsOfGroup, body: {}, dtypes: dtypesOf(expressions) }
   return Kernel.define(options, (writer) => {
-    const { eights, fours } = writer
+    const { eights, fours } = writer.language
     const results = { product: PlanExpressions.productName, expressions, names }
     const inside = width === 8 && eights !== undefined
       ? VectorBody.vectorBody(writer, eights, tile.rows, types, axes, results)

@@ -7,7 +7,8 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
-import type { Fours, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type { Fours } from "effect-gpu-pool/Language"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../../kernels/Expr.ts"
 import { held } from "../../kernels/expression/Expression.ts"
 import { Statements } from "../../kernels/expression/Statements.ts"

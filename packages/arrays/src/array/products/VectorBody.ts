@@ -4,7 +4,8 @@
  *
  * @internal
  */
-import type { Eights, LanguageWriter } from "effect-gpu-pool/LanguageWriter"
+import type { Eights } from "effect-gpu-pool/Language"
+import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type { Indices } from "./Indices.ts"
 import {
   alongDepth,
