@@ -101,6 +101,14 @@ export * as DispatchArguments from "./services/queue/DispatchArguments.ts"
 export * as DriverObjects from "./domain/device/DriverObjects.ts"
 
 /**
+ * Formats values and texts for messages.
+ *
+ * @category functions
+ * @since 0.1.0
+ */
+export * as Format from "./domain/arguments/Format.ts"
+
+/**
  * What a backend gives so that images can be built on it.
  *
  * @category backends

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
@@ -20,7 +21,7 @@ import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
 import { supported } from "./elementwise/Supported.ts"
 import { apply, type ArrayOperand, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
-import { elementHint, elementOf, type Scalar, shownScalar } from "./layout/Scalar.ts"
+import { elementHint, elementOf, type Scalar } from "./layout/Scalar.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
 import { inPlaceOf, isEmpty, narrowed, noElements, orderProblem, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
@@ -294,7 +295,7 @@ const reduction = <F extends AnyFunction>(
   })
 
 const noInitial = (operation: string, initial: Scalar, dtype: DType): GpuError =>
-  invalidRequest(operation, `initial is ${shownScalar(initial)}, which is no ${dtype}`, elementHint(dtype, initial))
+  invalidRequest(operation, `initial is ${formatted(initial)}, which is no ${dtype}`, elementHint(dtype, initial))
 
 /** A reduction to a position, which several axes do not have. */
 const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {

@@ -4,6 +4,7 @@
  * @internal
  */
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
+import { thrownText } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { DeviceArray } from "../ArrayValue.ts"
@@ -143,15 +144,6 @@ export const reading = <A>(look: () => A): A | GpuError => {
       `reading an argument or a result threw ${thrownText(thrown)}`,
       "Pass and return plain values."
     )
-  }
-}
-
-/** The text of a thrown value, reading which may throw. */
-const thrownText = (thrown: unknown): string => {
-  try {
-    return thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `a ${typeof thrown}`
-  } catch {
-    return "something that cannot be read"
   }
 }
 

@@ -5,6 +5,7 @@
  * @internal
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isLong, type Operation } from "effect-gpu-pool/Operation"
 import * as Effect from "effect/Effect"
@@ -14,7 +15,7 @@ import * as Operations from "../../kernels/expression/Operations.ts"
 import { type AnyFunction, withArrays } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
 import { apply, type ArrayOperand, type Computed } from "../fusion/Evaluation.ts"
-import { elementOf, type Scalar, shownScalar } from "../layout/Scalar.ts"
+import { elementOf, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { ArrayOperation } from "./ArrayOperation.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
@@ -105,7 +106,7 @@ const fitsBeside = (dtype: DType, value: Scalar): boolean =>
 const notHeld = (name: string, value: Scalar, dtype: DType): GpuError =>
   invalidRequest(
     name,
-    `the ${typeof value} ${shownScalar(value)} is not of type ${dtype}, which it takes beside the array`,
+    `the ${typeof value} ${formatted(value)} is not of type ${dtype}, which it takes beside the array`,
     besideHint(dtype)
   )
 

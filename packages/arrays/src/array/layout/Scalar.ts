@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import { isFloat, isInteger, isLong } from "effect-gpu-pool/Operation"
@@ -96,22 +97,11 @@ export const elementOf = (dtype: DType, value: Scalar): Constant | undefined => 
 export const elementProblem = (operation: string, dtype: DType, value: Scalar): GpuError | undefined =>
   elementOf(dtype, value) !== undefined
     ? undefined
-    : invalidRequest(operation, `the value ${shownScalar(value)} is no ${dtype}`, elementHint(dtype, value))
+    : invalidRequest(operation, `the value ${formatted(value)} is no ${dtype}`, elementHint(dtype, value))
 
 const exactNumber = (value: bigint | boolean): number | undefined => {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : undefined
-}
-
-/**
- * A value as messages show it.
- *
- * @internal
- */
-export const shownScalar = (value: unknown): string => {
-  if (typeof value === "bigint") return `${value}n`
-  if (typeof value === "string") return JSON.stringify(value.slice(0, 40))
-  return typeof value === "object" && value !== null ? "an object" : String(value)
 }
 
 /**

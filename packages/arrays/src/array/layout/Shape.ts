@@ -3,9 +3,9 @@
  *
  * @internal
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
-import { shownScalar } from "./Scalar.ts"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -101,7 +101,7 @@ export const axisOf = (operation: string, axis: number, shape: Shape): number | 
   const index = typeof axis !== "number" ? -1 : axis < 0 ? axis + rank : axis + 0
   return Number.isInteger(index) && index >= 0 && index < rank ? index : invalidRequest(
     operation,
-    `there is no axis ${shownScalar(axis)} in the shape ${format(shape)}`,
+    `there is no axis ${formatted(axis)} in the shape ${format(shape)}`,
     rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
   )
 }
@@ -148,4 +148,4 @@ export const axesOf = (
 export const countProblem = (operation: string, name: string, count: number): GpuError | undefined =>
   Number.isSafeInteger(count) && count >= 0
     ? undefined
-    : invalidRequest(operation, `${name} is ${shownScalar(count)}`, "Pass a whole number, zero or more.")
+    : invalidRequest(operation, `${name} is ${formatted(count)}`, "Pass a whole number, zero or more.")

@@ -4,16 +4,9 @@
  * @since 0.1.0
  */
 import * as DType from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
-import {
-  elementHint,
-  type ElementOf,
-  elementOf,
-  isScalar,
-  type Scalar,
-  shownScalar,
-  typeOfScalar
-} from "../layout/Scalar.ts"
+import { elementHint, type ElementOf, elementOf, isScalar, type Scalar, typeOfScalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import { allocate } from "./TypedArrays.ts"
 
@@ -137,13 +130,13 @@ class Reader {
     const where = this.#path.length === 0 ? "the value" : `element ${place(this.#path)}`
     return invalidRequest(
       this.#operation,
-      `${where} is ${shownScalar(value)}, no ${this.#dtype}`,
+      `${where} is ${formatted(value)}, no ${this.#dtype}`,
       elementHint(this.#dtype, value)
     )
   }
 
   #ragged(value: AnyNested | undefined, length: number | undefined): GpuError {
-    const found = isList(value) ? `an array of ${value.length}` : shownScalar(value)
+    const found = isList(value) ? `an array of ${value.length}` : formatted(value)
     const first = place(this.#path.map(() => 0))
     return invalidRequest(
       this.#operation,

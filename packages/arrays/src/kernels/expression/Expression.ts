@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import type { Constant } from "effect-gpu-pool/LanguageWriter"
 import {
@@ -159,8 +160,7 @@ export const constantOf = <T extends ExprType>(name: string, type: T, value: Con
     : isLong(type) && typeof value === "number" && Number.isInteger(value)
     ? "Pass a bigint, as 7n: numbers above 2^53 are not exact."
     : `Use a number that ${type} holds, or Expr.astype.`
-  const found = typeof value === "bigint" ? `${value}n` : String(value)
-  return wrong(type, invalidRequest(name, `${found} is no ${type}`, hint))
+  return wrong(type, invalidRequest(name, `${formatted(value)} is no ${type}`, hint))
 }
 
 const single = (value: number): Expr<"f32"> => make("f32", { _tag: "Constant", value })

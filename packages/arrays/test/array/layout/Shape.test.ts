@@ -57,7 +57,7 @@ describe("Shape", () => {
       assert.include(messageOf(Shape.axisOf("test", axis, [2, 3, 4])), "[2, 3, 4]")
     }
     assert.include(messageOf(Shape.axisOf("test", 0, [])), "[]")
-    for (const [axis, shown] of [["0", `"0"`], [1n, "1n"], [Symbol("x"), "Symbol(x)"], [[0], "an object"]] as const) {
+    for (const [axis, shown] of [["0", `"0"`], [1n, "1n"], [Symbol("x"), "Symbol(x)"], [[0], "[0]"]] as const) {
       assert.include(messageOf(Shape.axisOf("test", axis as never, [2, 3])), `there is no axis ${shown} in`)
       assert.include(messageOf(Shape.countProblem("test", "the count", axis as never)), `the count is ${shown}.`)
     }
