@@ -51,9 +51,10 @@ export const host = Effect.fnUntraced(function*<R>(operation: string, options: O
       const broker = yield* BrokerLink.ofCluster(timing)
       const fleet = FleetClient.make(broker, yield* HostLinks.ofCluster, timing)
       const durable = yield* Scope.fork(yield* Effect.scope)
+      const jobs = JobWorkflow.make(fleet)
       // Before it joins, since a message for an entity that a runner does not have for long is answered with a defect.
       const engine = yield* Layer.build(
-        Layer.fresh(Layer.provideMerge(JobWorkflow.layer(fleet), ClusterWorkflowEngine.layer))
+        Layer.fresh(Layer.provideMerge(jobs.layer, ClusterWorkflowEngine.layer))
       ).pipe(Scope.provide(durable))
       yield* MembershipLoop.stay({
         state,
@@ -61,7 +62,12 @@ export const host = Effect.fnUntraced(function*<R>(operation: string, options: O
         broker,
         address: yield* addressOf(options.address),
         incarnation: crypto.randomUUID(),
-        alsoEnds: Scope.close(durable, Exit.void)
+        // The scope waits for the jobs in this host's shards. A shard that is on its way to another host is no longer one of them, though
+        // the other host gets it only when its jobs have ended here.
+        alsoEnds: Effect.all([Scope.close(durable, Exit.void), Effect.timeoutOption(jobs.ended, timing.drainTimeout)], {
+          concurrency: "unbounded",
+          discard: true
+        })
       })
       return { fleet, durable: yield* Effect.provideContext(DurableClient.make, engine) }
     }),

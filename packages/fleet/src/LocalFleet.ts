@@ -29,7 +29,7 @@ export const make = Effect.fnUntraced(function*<R>(hosts: ReadonlyArray<HostOpti
   const fleet = FleetClient.make(broker, links, timing)
   // It ends after the hosts, which wait for the jobs that run.
   const engine = yield* Layer.build(
-    Layer.fresh(Layer.provideMerge(JobWorkflow.layer(fleet), WorkflowEngine.layerMemory))
+    Layer.fresh(Layer.provideMerge(JobWorkflow.make(fleet).layer, WorkflowEngine.layerMemory))
   )
   for (const [port, options] of hosts.entries()) {
     const { handlers, leases, state } = yield* FleetHost.make(options, timing, "Fleet.layerLocal")

@@ -187,7 +187,7 @@ const cutOff = (sent: Array<string>) => {
     }
   }
   return Layer.effect(DurableJob.DurableJobs, DurableClient.make).pipe(
-    Layer.provide(JobWorkflow.layer(client as FleetClient)),
+    Layer.provide(JobWorkflow.make(client as FleetClient).layer),
     Layer.provide(WorkflowEngine.layerMemory)
   )
 }

@@ -3,12 +3,13 @@
  *
  * @internal
  */
-import { GpuError, HostLost, limitExceeded, make } from "effect-gpu-pool/GpuError"
+import { GpuError, HostLost, limitExceeded, make as makeError } from "effect-gpu-pool/GpuError"
 import * as ClusterSchema from "effect/cluster/ClusterSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import * as Activity from "effect/workflow/Activity"
 import * as DurableDeferred from "effect/workflow/DurableDeferred"
 import * as Workflow from "effect/workflow/Workflow"
@@ -69,7 +70,9 @@ const onlyFirst = (run: string) =>
     const first = yield* Option.getOrThrow(yield* engine.deferredResult(FirstRun))
     if (first.run === run) return
     const detail = "the process that waited for the job has ended"
-    return yield* Effect.fail(make(new HostLost({ host: first.host, epoch: first.epoch, detail, mayHaveRun: true })))
+    return yield* Effect.fail(
+      makeError(new HostLost({ host: first.host, epoch: first.epoch, detail, mayHaveRun: true }))
+    )
   })
 
 /** A durable job is in no hurry: while hosts are lost it goes on, however long that takes. */
@@ -87,5 +90,16 @@ const run = (client: FleetClient, job: EncodedJob) =>
     ).pipe(Effect.tap(({ data }) => limited("answer", data)))
   })
 
-/** Lets this process see durable jobs to their end. */
-export const layer = (client: FleetClient) => JobWorkflow.toLayer((job) => run(client, job))
+/** More jobs than a process ever sees at a time. */
+const mostRunning = 2 ** 31
+
+/** What lets a process see durable jobs to their end. */
+export const make = (client: FleetClient) => {
+  // Each job that runs has a permit, at least until its answer is stored.
+  const running = Semaphore.makeUnsafe(mostRunning)
+  return {
+    layer: JobWorkflow.toLayer((job) => running.withPermit(run(client, job))),
+    /** Waits until none runs. */
+    ended: running.withPermits(mostRunning)(Effect.void)
+  }
+}

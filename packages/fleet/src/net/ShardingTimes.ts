@@ -12,7 +12,7 @@ import { SqlClient } from "effect/sql/SqlClient"
 import type { Timing } from "../protocol/Timing.ts"
 
 /** Few, because only the broker, Effect's check of health, and durable jobs have an entity. The same in every process. */
-const shards = 8
+export const shardsPerGroup = 8
 
 /**
  * Durable jobs have shards of their own: a shard moves when all that runs in it has ended, and the broker must not wait for jobs to
@@ -20,7 +20,7 @@ const shards = 8
  */
 export const durableShards = "durable"
 
-const shardGroups = ["default", durableShards]
+export const shardGroups = ["default", durableShards]
 
 /** Effect's tables in SQLite have whole seconds, so a lock expires up to a second later than asked for. */
 const sqliteExpiration = (brokerTimeout: number): number => 1000 * Math.max(2, Math.floor(brokerTimeout / 1000) - 1)
@@ -45,7 +45,7 @@ export const layer = (
         runnerAddress,
         availableShardGroups: shardGroups,
         assignedShardGroups: shardGroups,
-        shardsPerGroup: shards,
+        shardsPerGroup,
         // The broker is one of them, and is never to wait until others end.
         maxResidentEntities: "unbounded",
         // A host that drains still asks the broker, for durable jobs that wait.

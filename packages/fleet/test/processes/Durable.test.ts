@@ -109,6 +109,8 @@ layer(fleet, { excludeTestServices: true })("a durable job on hosts that are pro
       yield* jobs.execute(Once, input, { id, discard: true })
       yield* until(Effect.sync(() => count(fleet, id, "begin") === 1))
       driver.process.signal("SIGTERM")
+      yield* driver.process.ended
+      strictEqual(count(fleet, id, "end"), 1)
       yield* driver.restart
       strictEqual((yield* jobs.execute(Once, input, { id })).id, id)
       strictEqual(count(fleet, id, "begin"), 1)

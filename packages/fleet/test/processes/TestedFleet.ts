@@ -3,7 +3,6 @@ import { DurableJob, Fleet } from "@effect-gpu-pool/fleet"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Hash from "effect/Hash"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
@@ -12,6 +11,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import { join } from "node:path"
 import { executionIdOf } from "../../src/durable/JobWorkflow.ts"
 import { durableShards } from "../../src/net/ShardingTimes.ts"
+import { addressOf, assigned, held, shardOf } from "../support/shards.ts"
 import { temporaryFolder } from "../support/temporary.ts"
 import type { HostArguments } from "./HostArguments.ts"
 import * as HostLog from "./HostLog.ts"
@@ -41,9 +41,6 @@ export interface TestedHost {
 }
 
 const secret = "of a test"
-
-/** The shard of an entity, by the rule of Effect's cluster. */
-const shardOf = (group: string, entity: string): string => `${group}:${Math.abs(Hash.string(entity) % 8) + 1}`
 
 export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage, timing }: Options) {
   const folder = yield* temporaryFolder
@@ -76,12 +73,19 @@ export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage
   const sql = Context.get(yield* Layer.build(storageLayer(storage)), SqlClient.SqlClient)
   /** The host that has the shard of an entity. */
   const hostOf = (group: string, entity: string) =>
-    Effect.map(
-      sql<{ readonly address: string }>`SELECT address FROM gpu_fleet_locks WHERE shard_id = ${shardOf(group, entity)}`,
-      ([lock]) => hosts.find(({ proxy }) => lock?.address === `127.0.0.1:${proxy.port}`)
-    )
-
-  const current = Effect.map(observer.status, ({ hosts }) => hosts.filter(({ state }) => state === "current").length)
+    Effect.map(held(sql), (addresses) => {
+      const address = addresses.get(shardOf(group, entity))
+      return hosts.find(({ proxy }) => addressOf(proxy.port) === address)
+    })
+  const all = assigned(hosts.map(({ proxy }) => proxy.port))
+  const isSettled = Effect.map(
+    held(sql),
+    (addresses) => [...all].every(([shard, address]) => addresses.get(shard) === address)
+  )
+  const isCurrent = observer.status.pipe(
+    Effect.map((status) => status.hosts.filter(({ state }) => state === "current").length === hosts.length),
+    Effect.orElseSucceed(() => false)
+  )
   return {
     hosts,
     client,
@@ -89,8 +93,11 @@ export const make = Effect.fnUntraced(function*({ capacities, isProxied, storage
     durable: Effect.map(program, Context.get(DurableJob.DurableJobs)),
     storage,
     secret,
-    /** Waits until all hosts are in the fleet. On a busy machine, there may be no broker for long. */
-    complete: until(Effect.map(Effect.orElseSucceed(current, () => 0), (count) => count === hosts.length)),
+    /**
+     * Waits until all hosts have the shards that are theirs, and are in the fleet by the broker that is then. A host that joins may get
+     * its shards later, and until then the broker and the drivers of jobs change. On a busy machine, there may be no broker for long.
+     */
+    complete: until(Effect.flatMap(isSettled, (settled) => settled ? isCurrent : Effect.succeed(false))),
     /** What the broker says of a host. */
     statusOf: (host: TestedHost) =>
       Effect.map(observer.status, ({ hosts }) => hosts.find(({ name }) => name === host.name)),
