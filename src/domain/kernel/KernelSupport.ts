@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { line } from "../arguments/Format.ts"
 import * as DType from "../data/DType.ts"
 import * as ValueType from "../data/ValueType.ts"
 import type { DeviceInfo, ImageLimits } from "../device/DeviceInfo.ts"
@@ -107,7 +108,7 @@ export const typeProblem = (
   info.dtypes.has(dtype) ? undefined : unsupported(
     operation,
     info.backend,
-    `${dtype} (${user}) on ${info.name}`,
+    `${line(dtype)} (${user}) on ${info.name}`,
     info.missingDTypes?.get(dtype) ?? `Use one of ${[...info.dtypes].join(", ")}${where(dtype)}.`
   )
 

@@ -18,7 +18,7 @@ import { binary, binaryBody, nameOf, type Operand, plain, plainOrTruth, unary } 
 import * as Signature from "./elementwise/Signature.ts"
 import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
-import type { Scalar } from "./layout/Scalar.ts"
+import { isScalar, type Scalar } from "./layout/Scalar.ts"
 
 /**
  * An operation of two operands, which broadcast, whose result has their common type (`Promote`). A number takes
@@ -294,7 +294,7 @@ export const power: {
     withArrays([self, that], (base, exponent) => {
       if ((exponent === 2 || exponent === 2n) && base instanceof DeviceArray) return square(base)
       const isOfSigned = base instanceof DeviceArray && isInteger(base.dtype) && !isUnsigned(base.dtype)
-      if (isOfSigned && typeof exponent !== "object" && Number(exponent) < 0) return negativeExponent(exponent)
+      if (isOfSigned && isScalar(exponent) && Number(exponent) < 0) return negativeExponent(exponent)
       return powerOfNumbers(base, exponent)
     })
 )

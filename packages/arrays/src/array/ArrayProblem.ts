@@ -7,6 +7,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { DeviceArray } from "./ArrayValue.ts"
+import { arrayProblem } from "./elementwise/OperandProblem.ts"
 import type { ArrayServices, Computed } from "./fusion/Evaluation.ts"
 import { lazy } from "./Regions.ts"
 
@@ -57,6 +58,6 @@ export const ofArray = <F extends AnyFunction>(
 ): F => {
   const operation = `DeviceArray.${name}`
   const named = (...args: readonly [DeviceArray, ...ReadonlyArray<never>]) =>
-    withArrays(args, (self, ...rest) => body(operation, self, ...rest))
+    withArrays(args, (self, ...rest) => arrayProblem(operation, self) ?? body(operation, self, ...rest))
   return (typeof first === "number" ? dual(first, named) : dual(first, named)) as AnyFunction as F
 }

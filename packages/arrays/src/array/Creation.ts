@@ -5,6 +5,7 @@
  */
 import { CommandQueue } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
+import { formatted, line } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
@@ -23,6 +24,7 @@ import { Recording } from "./fusion/Recording.ts"
 import { real } from "./layout/Promotion.ts"
 import { elementOf, elementProblem, type Scalar, type TypeOfScalar, typeOfScalar } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
+import { wrongValue } from "./layout/WrongValue.ts"
 
 /**
  * The options of a new array.
@@ -351,6 +353,11 @@ export const arange: {
   const unknown = KnownOptions.problem(operation, options, known)
   if (unknown !== undefined) return unknown
   const isWhole = typeof numbers[0] === "bigint"
+  const other = numbers.length === 0 ? 0 : numbers.findIndex((number) => typeof number !== typeof numbers[0])
+  if (other !== -1) {
+    const what = isWhole ? "a bigint" : "a number"
+    return wrongValue(operation, args[other], what, "Pass a length, or start and stop: numbers only, or bigints only.")
+  }
   const dtype = options?.dtype ?? (isWhole ? "i64" : "f32")
   // Only a type that there is says which elements it holds.
   const counted = Effect.suspend(() => {
@@ -378,7 +385,7 @@ interface Sequence {
 const sequenceOf = (operation: string, numbers: ReadonlyArray<number>): Sequence | GpuError => {
   const [start = 0, stop = 0, step = 1] = numbers.length === 1 ? [0, ...numbers] : numbers
   if (![start, stop, step].every(Number.isFinite)) {
-    return finiteProblem(operation, `start ${start}, stop ${stop} and step ${step}`)
+    return finiteProblem(operation, `start ${formatted(start)}, stop ${formatted(stop)} and step ${formatted(step)}`)
   }
   // Adding 0 turns a negative zero into 0.
   return step === 0
@@ -498,7 +505,7 @@ export const linspace = <D extends "f32" | "f16" | "f64" = "f32">(
   const wrong = Shape.problem(operation, [count]) ?? floatProblem(operation, dtype) ??
     (Number.isFinite(start) && Number.isFinite(stop)
       ? endsProblem(operation, dtype, start, stop)
-      : finiteProblem(operation, `start ${start} and stop ${stop}`))
+      : finiteProblem(operation, `start ${formatted(start)} and stop ${formatted(stop)}`))
   if (wrong !== undefined) return wrong
   const last = endpoint ? Math.max(0, count - 1) : count
   const scalars = { start, stop, step: distance(dtype, start, stop, last), last, middle: Math.floor(last / 2) + 1 }
@@ -520,7 +527,7 @@ const endsProblem = (operation: string, dtype: DType.DType, start: number, stop:
 const floatProblem = (operation: string, dtype: DType.DType): GpuError | undefined =>
   isFloat(dtype) ? undefined : invalidRequest(
     operation,
-    `the type asked for is ${dtype}`,
+    `the type asked for is ${line(dtype)}`,
     "Use a float type, and DeviceArray.astype for whole numbers; or arange, which counts them."
   )
 
@@ -582,7 +589,7 @@ export const eye = <D extends DType.DType = "f32">(rows: number, options?: EyeOp
   const shape = [rows, columns]
   const wrong = Shape.problem(operation, shape) ?? (holds("i32", diagonal) ? undefined : invalidRequest(
     operation,
-    `the diagonal ${diagonal} is no whole number of 32 bits`,
+    `the diagonal ${formatted(diagonal)} is no whole number of 32 bits`,
     "0 is the main diagonal, 1 the one above it, -1 the one below."
   ))
   if (wrong !== undefined) return wrong

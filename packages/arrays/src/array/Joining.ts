@@ -4,12 +4,14 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { isDataFirst, ofArray, withArrays } from "./ArrayProblem.ts"
 import { DeviceArray } from "./ArrayValue.ts"
+import { arrayProblem } from "./elementwise/OperandProblem.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type ArrayOperand, type Computed, evaluateAll } from "./fusion/Evaluation.ts"
 import type { ArrayServices } from "./fusion/Evaluation.ts"
@@ -17,6 +19,7 @@ import { store } from "./fusion/Storing.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import * as Shape from "./layout/Shape.ts"
+import { isList, listProblem } from "./layout/WrongValue.ts"
 import { expandDims, reshape, slice } from "./Views.ts"
 
 /**
@@ -81,9 +84,17 @@ const joining = (
         ? noOptionsProblem(operation, options)
         : KnownOptions.problem(operation, options, known)
       if (problem !== undefined) return problem
+      const wrong = listProblem(operation, operands, "the arrays", "Pass a list of them, as [x, y].")
+      if (wrong !== undefined) return wrong
       if (operands.length === 0) return nothingToJoin(operation)
       // A list that the program changes later must not change the arrays.
-      return withArrays(operands.slice(), (...arrays) => body(operation, arrays, options?.axis ?? 0))
+      return withArrays(operands.slice(), (...arrays) => {
+        for (const array of arrays) {
+          const problem = arrayProblem(operation, array)
+          if (problem !== undefined) return problem
+        }
+        return body(operation, arrays, options?.axis ?? 0)
+      })
     }
   )
 
@@ -329,7 +340,7 @@ export const split: {
   const axis = Shape.axisIn(operation, options, self.shape, 0)
   if (axis instanceof GpuError) return axis
   const length = self.shape[axis]!
-  const cuts = typeof parts === "number" ? equalCuts(operation, parts, length, self.shape) : parts
+  const cuts = isList(parts) ? parts : equalCuts(operation, parts, length, self.shape)
   if (cuts instanceof GpuError) return cuts
   const before = self.shape.slice(0, axis).map(() => ({}))
   return Effect.andThen(
@@ -353,7 +364,7 @@ const equalCuts = (
   if (!Number.isInteger(parts) || parts < 1 || parts > maxParts) {
     return invalidRequest(
       operation,
-      `the number of parts is ${parts}`,
+      `the number of parts is ${formatted(parts)}`,
       `Pass a whole number from 1 to ${maxParts}, or the positions to cut before.`
     )
   }

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import { ofArray } from "./ArrayProblem.ts"
 import { dense, type DeviceArray, Pending } from "./ArrayValue.ts"
 import { astype } from "./Conversion.ts"
+import { arrayProblem } from "./elementwise/OperandProblem.ts"
 import { plain } from "./elementwise/Operands.ts"
 import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
 import type * as Promotion from "./layout/Promotion.ts"
@@ -90,7 +91,11 @@ export const matmul: {
   <B extends DType>(
     that: ArrayOperand<B>
   ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
-} & Product = ofArray("matmul", (operation, self, that: DeviceArray) => multiply("matmul", operation, self, that), 2)
+} & Product = ofArray(
+  "matmul",
+  (operation, self, that: DeviceArray) => arrayProblem(operation, that) ?? multiply("matmul", operation, self, that),
+  2
+)
 
 const multiply = (name: string, operation: string, self: DeviceArray, that: DeviceArray): Computed => {
   const product = MatrixProduct.make(operation, self, that)
@@ -147,6 +152,8 @@ export const dot: {
     that: ArrayOperand<B>
   ): <A extends DType>(self: ArrayOperand<A>) => Computed<Promotion.Promote<A, B>>
 } & Product = ofArray("dot", (operation, self, that: DeviceArray) => {
+  const problem = arrayProblem(operation, that)
+  if (problem !== undefined) return problem
   if (self.shape.length > 2 || that.shape.length > 2) {
     return invalidRequest(
       operation,

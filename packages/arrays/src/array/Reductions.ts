@@ -22,6 +22,7 @@ import { supported } from "./elementwise/Supported.ts"
 import { apply, type ArrayOperand, type Computed } from "./fusion/Evaluation.ts"
 import * as Promotion from "./layout/Promotion.ts"
 import { elementHint, elementOf, type Scalar } from "./layout/Scalar.ts"
+import { isList } from "./layout/WrongValue.ts"
 import { reduce, type Rule } from "./reduction/ArrayReduction.ts"
 import { inPlaceOf, isEmpty, narrowed, noElements, orderProblem, requestOf } from "./reduction/Request.ts"
 import * as Rules from "./reduction/Rules.ts"
@@ -302,9 +303,9 @@ const positionOf = <F extends AnyFunction>(name: string, rule: Rule): F => {
   const along = reduction<(self: DeviceArray, options?: ReductionOptions) => Computed>(name, rule, true, ofReduction)
   return ofArray<F>(name, (operation, self, options?: PositionOptions) => {
     const axis: unknown = options?.axis
-    return axis === undefined || typeof axis === "number" ? along(self, options ?? {}) : invalidRequest(
+    return !isList(axis) ? along(self, options ?? {}) : invalidRequest(
       operation,
-      `the axes are ${String(axis)}`,
+      `the axes are ${formatted(axis)}`,
       "Positions count along one axis: name one, or none; reshape joins neighbouring axes."
     )
   })

@@ -12,8 +12,10 @@ import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Scope from "effect/Scope"
+import { arrayProblem } from "./elementwise/OperandProblem.ts"
 import { type ArrayOperand, type Computed, evaluateAll, extracted } from "./fusion/Evaluation.ts"
 import { Recording, recording } from "./fusion/Recording.ts"
+import { effectProblem } from "./layout/WrongValue.ts"
 
 /** An effect that runs in a scope of its own, whose result lives longer. */
 type Scoped<A, E, R> = Effect.Effect<
@@ -114,7 +116,8 @@ export const scoped: {
 } & Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    KnownOptions.problem("DeviceArray.scoped", options, known) ?? admitted(extracted(effect), options)
+    effectProblem("DeviceArray.scoped", effect) ?? KnownOptions.problem("DeviceArray.scoped", options, known) ??
+      admitted(extracted(effect), options)
 )
 
 /**
@@ -171,7 +174,7 @@ export const lazy: {
 } & Region = dual(
   (args) => Effect.isEffect(args[0]),
   <A, E, R>(effect: Effect.Effect<A, E, R>, options?: RegionOptions): Scoped<A, E, R> =>
-    KnownOptions.problem("DeviceArray.lazy", options, known) ??
+    effectProblem("DeviceArray.lazy", effect) ?? KnownOptions.problem("DeviceArray.lazy", options, known) ??
       Effect.withFiber((fiber): Scoped<A, E, R> =>
         fiber.getRef(Recording) !== undefined
           // The scope is the current one: providing it only changes the type.
@@ -202,4 +205,6 @@ export const lazy: {
  * @since 0.1.0
  */
 export const evaluate = <D extends DType>(self: ArrayOperand<D>): Computed<D> =>
-  Effect.isEffect(self) ? lazy(Effect.flatMap(self, evaluate)) : Effect.as(evaluateAll([self]), self)
+  Effect.isEffect(self)
+    ? lazy(Effect.flatMap(self, evaluate))
+    : arrayProblem("DeviceArray.evaluate", self) ?? Effect.as(evaluateAll([self]), self)

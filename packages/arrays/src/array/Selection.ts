@@ -7,6 +7,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import * as Expr from "../kernels/Expr.ts"
 import { ofArray } from "./ArrayProblem.ts"
 import type { ArrayOperation } from "./elementwise/ArrayOperation.ts"
+import { operandProblem } from "./elementwise/OperandProblem.ts"
 import { combine, noSuchTypes, type Operand } from "./elementwise/Operands.ts"
 import * as Signature from "./elementwise/Signature.ts"
 import type { ArrayOperand, Computed } from "./fusion/Evaluation.ts"
@@ -87,6 +88,8 @@ export const clip: {
     high: H
   ): Computed<Promotion.Promote<Promotion.Promote<A, TypeBeside<L, A>>, TypeBeside<H, A>>>
 } = ofArray("clip", (name, self, low: Operand, high: Operand) => {
+  const problem = operandProblem(name, low) ?? operandProblem(name, high)
+  if (problem !== undefined) return problem
   const type = self.dtype
   const lowType = typeBeside(low, type)
   const highType = typeBeside(high, type)
@@ -138,6 +141,8 @@ export const where: {
     y: Y
   ): Computed<TypeOfBoth<X, Y>>
 } = ofArray("where", (name, condition, x: Operand, y: Operand) => {
+  const problem = operandProblem(name, x) ?? operandProblem(name, y)
+  if (problem !== undefined) return problem
   const xType = typeBeside(x, typeBeside(y, typeOfScalar(x)))
   const yType = typeBeside(y, typeBeside(x, typeOfScalar(y)))
   const common = Promotion.promote(xType, yType)

@@ -7,18 +7,21 @@ import { isBufferLike } from "effect-gpu-pool/BufferLike"
 import type { BufferPool, PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { CommandQueue, type HostData } from "effect-gpu-pool/CommandQueue"
 import * as DType from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { typeProblem } from "effect-gpu-pool/KernelSupport"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import { DeviceArray } from "./ArrayValue.ts"
+import { arrayProblem } from "./elementwise/OperandProblem.ts"
 import * as FreshArray from "./FreshArray.ts"
 import { type ArrayOperand, type Computed, evaluateCopy } from "./fusion/Evaluation.ts"
 import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import type { ElementOf } from "./layout/Scalar.ts"
 import * as Shape from "./layout/Shape.ts"
+import { wrongValue } from "./layout/WrongValue.ts"
 import { lazy } from "./Regions.ts"
 import {
   type AnyNested,
@@ -289,17 +292,23 @@ export const fromLease: {
   const operation = "DeviceArray.fromLease"
   const unknown = KnownOptions.problem(operation, options, ofLease)
   if (unknown !== undefined) return unknown
+  if (!isBufferLike(lease)) {
+    return wrongValue(operation, lease, "a lease", "Pass one of BufferPool.allocate.")
+  }
   const dtype = options?.dtype ?? "f32" as D
+  if (!DType.isDType(dtype)) {
+    return wrongValue(operation, dtype, "the type", `Pass one of ${DType.all.join(", ")}.`)
+  }
   const offset = options?.offset ?? 0
-  const rest = Math.floor(lease.size / DType.byteSize(dtype)) - offset
-  if (!Number.isInteger(rest) || rest < 0 || offset < 0) {
+  const elements = Math.floor(lease.size / DType.byteSize(dtype))
+  if (!Number.isInteger(offset) || offset < 0 || offset > elements) {
     return invalidRequest(
       operation,
-      `the offset ${offset} is no element of a lease of ${lease.size} bytes`,
+      `the offset ${formatted(offset)} is no element of a lease of ${lease.size} bytes`,
       "Pass the index of the first element, not of its byte."
     )
   }
-  const shape = leasedShape(operation, options?.shape, rest)
+  const shape = leasedShape(operation, options?.shape, elements - offset)
   if (shape instanceof GpuError) return shape
   return Effect.sync(() =>
     new DeviceArray(dtype, { shape, strides: Layout.rowMajor(shape), offset: offset + 0 }, lease)
@@ -348,13 +357,19 @@ const leasedShape = (
  */
 export const toHost = <D extends DType.DType>(
   self: ArrayOperand<D>
-): Read<DType.TypedArrayOf[D]> => reading(self, elementsOf)
+): Read<DType.TypedArrayOf[D]> => reading("DeviceArray.toHost", self, elementsOf)
 
 type Read<A> = Effect.Effect<A, GpuError, BufferPool | CommandQueue>
 
 /** Reads an array; the effect of one runs in an array scope that ends with the read. */
-const reading = <D extends DType.DType, A>(self: ArrayOperand<D>, of: (array: DeviceArray<D>) => Read<A>): Read<A> =>
-  Effect.isEffect(self) ? Effect.scoped(lazy(Effect.flatMap(self as Computed<D>, of))) : of(self)
+const reading = <D extends DType.DType, A>(
+  operation: string,
+  self: ArrayOperand<D>,
+  of: (array: DeviceArray<D>) => Read<A>
+): Read<A> => {
+  const checked = (array: DeviceArray<D>): Read<A> => arrayProblem(operation, array) ?? of(array)
+  return Effect.isEffect(self) ? Effect.scoped(lazy(Effect.flatMap(self as Computed<D>, checked))) : checked(self)
+}
 
 const elementsOf = <D extends DType.DType>(array: DeviceArray<D>): Read<DType.TypedArrayOf[D]> =>
   Effect.suspend(() => isReadable(array) ? read(array) : Effect.scoped(Effect.flatMap(evaluateCopy(array), read)))
@@ -400,7 +415,7 @@ const read = <D extends DType.DType>(
 export const toNumber = <D extends DType.DType>(
   self: ArrayOperand<D>
 ): Read<ElementOf<D>> =>
-  reading(self, (array) => {
+  reading("DeviceArray.toNumber", self, (array) => {
     const { dtype, shape, size } = array
     const first = (elements: ArrayLike<number | bigint>) => valueOf(dtype, elements, 0) as ElementOf<D>
     return size === 1 ? Effect.map(elementsOf(array), first) : invalidRequest(
@@ -428,7 +443,7 @@ export const toNumber = <D extends DType.DType>(
 export const toNested = <D extends DType.DType>(
   self: ArrayOperand<D>
 ): Read<Nested<ElementOf<D>>> =>
-  reading(self, (array) =>
+  reading("DeviceArray.toNested", self, (array) =>
     emptyRowsProblem(array) ??
       Effect.map(elementsOf(array), (elements) => nest(elements, array.shape, array.dtype)))
 

@@ -13,6 +13,7 @@ import * as Layout from "./layout/Layout.ts"
 import * as Reshape from "./layout/Reshape.ts"
 import * as Shape from "./layout/Shape.ts"
 import * as Slice from "./layout/Slice.ts"
+import { isList, listProblem } from "./layout/WrongValue.ts"
 
 export type { Range } from "./layout/Slice.ts"
 
@@ -134,6 +135,13 @@ export const slice: {
   (ranges: ReadonlyArray<number | Slice.Range>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, ranges: ReadonlyArray<number | Slice.Range>): Computed<D>
 } = ofArray("slice", (operation, self, ranges: ReadonlyArray<number | Slice.Range>) => {
+  const problem = listProblem(
+    operation,
+    ranges,
+    "the ranges",
+    "Pass a position or a range for each axis, as [0, { stop: 2 }]."
+  )
+  if (problem !== undefined) return problem
   if (ranges.length > self.shape.length) {
     return invalidRequest(
       operation,
@@ -162,7 +170,7 @@ const sliced = (
       offset += position * stride
       continue
     }
-    const problem = Slice.rangeProblem(operation, given)
+    const problem = Slice.rangeProblem(operation, given, axis)
     if (problem !== undefined) return problem
     const { length, start, step } = Slice.progression(given, layout.shape[axis]!)
     shape.push(length)
@@ -198,8 +206,8 @@ export const expandDims: {
   (axes: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, axes: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("expandDims", (operation, self, axes: number | ReadonlyArray<number>) => {
-  const added = typeof axes === "number" ? [axes] : axes
-  const shape: Array<number> = [...self.shape, ...added.map(() => 1)]
+  const added = isList(axes) ? axes.length : 1
+  const shape: Array<number> = [...self.shape, ...Array.from({ length: added }, () => 1)]
   const places = Shape.rankProblem(operation, shape) ?? Shape.axesOf(operation, axes, shape)
   if (places instanceof GpuError) return places
   const strides: Array<number> = []

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import { costOf, type Gpu, refusal, refuses, strictHost } from "./ArrayBackends.ts"
+import { ofArrays } from "./SampleCalls.ts"
 
 const test = (name: string, effect: Effect.Effect<void, unknown, Gpu | Scope.Scope>) =>
   it.effect(name, () => Effect.scoped(effect).pipe(Effect.provide(strictHost)))
@@ -24,61 +25,9 @@ const active = Effect.map(BufferPool.stats, ({ activeBlocks }) => activeBlocks)
 const typed = <D extends DType>(dtype: D, effect: DeviceArray.Computed<D>) =>
   Effect.tap(effect, (array) => Effect.sync(() => strictEqual(array.dtype, dtype)))
 
-/** Functions of `DeviceArray` that make arrays of none, move them, or run effects. */
-const others = new Set([
-  "DeviceArray",
-  "arange",
-  "compile",
-  "empty",
-  "evaluate",
-  "eye",
-  "fromHost",
-  "fromLease",
-  "full",
-  "iterate",
-  "lazy",
-  "linspace",
-  "ones",
-  "scoped",
-  "to",
-  "update",
-  "zeros"
-])
-
-/** Arguments for functions that do not take one, two or three arrays of numbers. */
-const calls: Readonly<Record<string, (x: DeviceArray.ArrayOperand<"i32">) => ReadonlyArray<unknown>>> = {
-  astype: (x) => [x, "f32"],
-  bincount: (x) => [DeviceArray.reshape(x, [4]), 4],
-  broadcastTo: (x) => [x, [2, 2, 2]],
-  clip: (x) => [x, x, 3],
-  concatenate: (x) => [[x, x], { axis: 1 }],
-  conv: (x) => [DeviceArray.expandDims(x, 0), DeviceArray.expandDims(x, 0)],
-  convolve: (x) => [DeviceArray.reshape(x, [4]), DeviceArray.reshape(x, [4])],
-  expandDims: (x) => [x, 0],
-  fill: (x) => [x, 3],
-  fullLike: (x) => [x, 3],
-  hstack: (x) => [[x, x]],
-  pad: (x) => [x, 1],
-  put: (x) => [x, DeviceArray.abs(x), x],
-  repeat: (x) => [x, 2],
-  reshape: (x) => [x, [4]],
-  roll: (x) => [x, 1],
-  segmentSum: (x) => [x, DeviceArray.slice(x, [0]), 2],
-  setSlice: (x) => [x, [0], DeviceArray.slice(x, [1])],
-  slice: (x) => [x, [1]],
-  split: (x) => [x, 2],
-  stack: (x) => [[x, x]],
-  take: (x) => [x, x],
-  tile: (x) => [x, 2],
-  view: (x) => [x, "u32"],
-  vstack: (x) => [[x, x]],
-  where: (x) => [x, x, 0]
-}
-
-const functions = Object.entries(DeviceArray as Readonly<Record<string, unknown>>)
-  .filter((entry): entry is [string, (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown>] =>
-    typeof entry[1] === "function" && !others.has(entry[0])
-  )
+const functions = DeviceArray as unknown as Readonly<
+  Record<string, (...args: ReadonlyArray<unknown>) => Effect.Effect<unknown>>
+>
 
 const plainOf = (value: unknown): Effect.Effect<unknown, unknown, Gpu> => {
   if (value instanceof DeviceArray.DeviceArray) {
@@ -89,25 +38,17 @@ const plainOf = (value: unknown): Effect.Effect<unknown, unknown, Gpu> => {
 
 describe("Every function that takes an array", () => {
   const fresh = Effect.suspend(() => DeviceArray.fromHost(Int32Array.of(1, 0, 3, -2), { shape: [2, 2] }))
-  for (const [name, call] of functions) {
-    const argumentsOf = calls[name] ??
-      ((x: DeviceArray.ArrayOperand<"i32">) =>
-        call.length === 1 ||
-          /^(to|arg|cum|any|all|sum|prod|min$|max$|mean|std|var|count|transpose|squeeze|flip|diff|zerosLike|onesLike)/
-            .test(name)
-          ? [x]
-          : [x, x])
+  for (const [name, argumentsOf] of Object.entries(ofArrays)) {
+    const call = functions[name]!
     test(
       `takes the effect of one: ${name}`,
       Effect.gen(function*() {
-        const one = name === "toNumber"
-        const make = one ? Effect.flatMap(fresh, DeviceArray.slice([1, 0])) : fresh
-        const ofArray = yield* Effect.flatMap(make, (x) => call(...argumentsOf(x))).pipe(
+        const ofArray = yield* Effect.flatMap(fresh, (x) => call(...argumentsOf(x))).pipe(
           Effect.flatMap(plainOf),
           Effect.exit
         )
         const before = yield* active
-        const ofEffect = yield* call(...argumentsOf(make)).pipe(Effect.flatMap(plainOf), Effect.scoped, Effect.exit)
+        const ofEffect = yield* call(...argumentsOf(fresh)).pipe(Effect.flatMap(plainOf), Effect.scoped, Effect.exit)
         assert.isTrue(Exit.isSuccess(ofArray), String(ofArray))
         deepStrictEqual(ofEffect, ofArray)
         strictEqual(yield* active, before)

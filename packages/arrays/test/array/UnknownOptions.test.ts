@@ -2,18 +2,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { deepStrictEqual, strictEqual } from "@effect/vitest/utils"
 import * as BufferPool from "effect-gpu-pool/BufferPool"
+import * as BufferPools from "effect-gpu-pool/BufferPools"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
+import { Host } from "effect-gpu-pool/host"
 import { VectorArg } from "effect-gpu-pool/KernelArgument"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { join } from "node:path"
+import { resolve, signaturesOf } from "../../../../test/fuzz/DeclaredType.ts"
+import { moduleOf } from "../../../../test/fuzz/SourceModule.ts"
 import * as DeviceArray from "../../src/array/DeviceArray.ts"
 import * as ElementwiseKernel from "../../src/kernels/ElementwiseKernel.ts"
 import * as Expr from "../../src/kernels/Expr.ts"
 import * as ReductionKernel from "../../src/kernels/ReductionKernel.ts"
 import * as ScanKernel from "../../src/kernels/ScanKernel.ts"
 import { type Gpu, strictHost } from "./ArrayBackends.ts"
-
-type Floats = DeviceArray.DeviceArray<"f32">
+import { sampleCalls } from "./SampleCalls.ts"
 
 /** A value of another type than its parameter has, as programs in JavaScript pass. */
 const wrong = (options: object): never => options as never
@@ -22,49 +26,31 @@ type Refused = Effect.Effect<unknown, GpuError, Gpu | Scope.Scope>
 
 const messageOf = (call: Refused) => Effect.map(Effect.flip(call), ({ message }) => message)
 
-/** Each function with a misspelled option, and the name that was meant. */
-const calls = (
-  x: Floats,
-  labels: DeviceArray.DeviceArray<"u32">
-): Readonly<Record<string, readonly [call: Refused, near: string]>> => ({
-  all: [DeviceArray.all(x, wrong({ axes: 0 })), "axis"],
-  any: [DeviceArray.any(x, wrong({ keepdim: true })), "keepDims"],
-  arange: [DeviceArray.arange(3, wrong({ dType: "i32" })), "dtype"],
-  argmax: [DeviceArray.argmax(x, wrong({ axes: 0 })), "axis"],
-  argmin: [DeviceArray.argmin(wrong({ axes: 0 }))(x), "axis"],
-  concatenate: [DeviceArray.concatenate([x, x], wrong({ axes: 0 })), "axis"],
-  conv: [DeviceArray.conv(x, x, wrong({ strides: 2 })), "stride"],
-  countNonzero: [DeviceArray.countNonzero(x, wrong({ keepdims: true, axis: 0 })), "keepDims"],
-  cummax: [DeviceArray.cummax(x, wrong({ axes: 0 })), "axis"],
-  cumsum: [DeviceArray.cumsum(wrong({ type: "f32" }))(x), "dtype"],
-  diff: [DeviceArray.diff(x, wrong({ axes: 0 })), "axis"],
-  empty: [DeviceArray.empty([2], wrong({ dtypes: "f32" })), "dtype"],
-  eye: [DeviceArray.eye(2, wrong({ column: 3 })), "columns"],
-  fromHost: [DeviceArray.fromHost([1, 2], wrong({ shapes: [2] })), "shape"],
-  fromLease: [Effect.suspend(() => DeviceArray.fromLease(x.lease!, wrong({ ofset: 1 }))), "offset"],
-  full: [DeviceArray.full([2], 1, wrong({ dtyp: "f32" })), "dtype"],
-  fullLike: [DeviceArray.fullLike(x, 1, wrong({ dtyp: "f32" })), "dtype"],
-  iterate: [DeviceArray.iterate(x, wrong({ time: 3, body: Effect.succeed })), "times"],
-  lazy: [DeviceArray.lazy(DeviceArray.add(x, 1), wrong({ reserved: 64 })), "reserve"],
-  linspace: [DeviceArray.linspace(0, 1, wrong({ counts: 3 })), "count"],
-  max: [DeviceArray.max(x, wrong({ inital: 0 })), "initial"],
-  mean: [DeviceArray.mean(x, wrong({ axes: 0 })), "axis"],
-  onesLike: [DeviceArray.onesLike(x, wrong({ dtyp: "f32" })), "dtype"],
-  pad: [DeviceArray.pad(x, 1, wrong({ values: 3 })), "value"],
-  prod: [DeviceArray.prod(x, wrong({ keepdims: true })), "keepDims"],
-  put: [DeviceArray.put(x, [0], 1, wrong({ modes: "wrap" })), "mode"],
-  repeat: [DeviceArray.repeat(x, 2, wrong({ axes: 0 })), "axis"],
-  roll: [DeviceArray.roll(x, 2, wrong({ axes: 0 })), "axis"],
-  scoped: [DeviceArray.scoped(wrong({ reserves: 64 }))(DeviceArray.add(x, 1)), "reserve"],
-  segmentSum: [DeviceArray.segmentSum(x, labels, 1, wrong({ axes: 0 })), "axis"],
-  slice: [DeviceArray.slice(x, [wrong({ sotp: 1 })]), "stop"],
-  split: [DeviceArray.split(x, 2, wrong({ axes: 0 })), "axis"],
-  stack: [DeviceArray.stack([x, x], wrong({ axes: 0 })), "axis"],
-  std: [DeviceArray.std(x, wrong({ dof: 1 })), "ddof"],
-  sum: [DeviceArray.sum(x, wrong({ axes: 0 })), "axis"],
-  take: [DeviceArray.take(x, [0], wrong({ modes: "wrap" })), "mode"],
-  zeros: [DeviceArray.zeros([2], wrong({ dtyp: "f32" })), "dtype"]
-})
+const functions = DeviceArray as unknown as Readonly<Record<string, (...args: ReadonlyArray<unknown>) => Refused>>
+
+const source = moduleOf(join(import.meta.dirname, "../../src/array/DeviceArray.ts"))
+
+/** Whether a function is declared with options; some that may take none are declared with `undefined`. */
+const takesOptions = (name: string): boolean =>
+  signaturesOf(source, name).some(({ parameters }) =>
+    parameters.some(({ name, type }) => {
+      const options = name === "options" && type !== undefined ? resolve(type) : undefined
+      return options !== undefined && !(options.tag === "plain" && options.name === "undefined")
+    })
+  )
+
+const isOptions = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
+
+/** The last argument of a sample call, if that is options. */
+const optionsOf = (args: ReadonlyArray<unknown>): Readonly<Record<string, unknown>> | undefined => {
+  const last = args.at(-1)
+  return isOptions(last) ? last : undefined
+}
+
+/** The options that the error of an unknown one lists. */
+const listedIn = (message: string): ReadonlyArray<string> =>
+  /The (?:options are|only option is) (.+)\.$/.exec(message)![1]!.split(/, | and /).sort()
 
 const x = VectorArg("f32", "x", { access: "read" })
 const common = { name: "tested", args: [x], neutral: 0 } as const
@@ -73,17 +59,37 @@ const combine = (a: Expr.Expr<"f32">, b: Expr.Expr<"f32">) => Expr.add(a, b)
 const scan = ScanKernel.make({ ...common, map, combine })
 
 describe("An unknown option is refused by name", () => {
-  it.effect("by each function of arrays, which leaves no memory", () =>
+  it.effect("by each function of arrays that is declared with options, which leaves no memory", () =>
     Effect.scoped(Effect.gen(function*() {
-      const x = yield* DeviceArray.fromHost(Float32Array.of(1, 2))
-      const labels = yield* DeviceArray.fromHost(Uint32Array.of(0, 0))
-      for (const [name, [call, near]] of Object.entries(calls(x, labels))) {
-        const { reason } = yield* Effect.flip(call)
-        strictEqual(reason._tag, "InvalidRequest")
-        assert.include(reason.message, `DeviceArray.${name}: there is no option "`)
-        assert.include(reason.message, `Did you mean ${near}?`)
+      const x = yield* DeviceArray.fromHost(Int32Array.of(1, 0, 3, -2), { shape: [2, 2] })
+      const lease = yield* BufferPool.allocate(16)
+      for (const [name, sample] of Object.entries(sampleCalls)) {
+        const args = sample(x, lease)
+        const options = optionsOf(args)
+        strictEqual(options !== undefined, takesOptions(name), `SampleCalls has options of ${name}`)
+        if (options === undefined) continue
+        const refusal = (given: object) =>
+          Effect.gen(function*() {
+            const { reason } = yield* Effect.flip(functions[name]!(...args.slice(0, -1), given))
+            strictEqual(reason._tag, "InvalidRequest")
+            assert.include(reason.message, `DeviceArray.${name}: there is no option "`)
+            return reason.message
+          })
+        const names = Object.keys(options)
+        deepStrictEqual(listedIn(yield* refusal({ ...options, somethingElse: 1 })), [...names].sort())
+        for (const meant of names) {
+          const message = yield* refusal({ ...options, [meant]: undefined, [`${meant}s`]: options[meant] })
+          assert.include(message, `Did you mean ${meant}?`)
+        }
       }
       strictEqual((yield* BufferPool.stats).activeBlocks, 2)
+    })).pipe(Effect.provide([strictHost, BufferPools.layer(() => Host.layer())])))
+
+  it.effect("in a range", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const x = yield* DeviceArray.fromHost(Float32Array.of(1, 2))
+      const message = yield* messageOf(DeviceArray.slice(x, [wrong({ sotp: 1 })]))
+      assert.include(message, `DeviceArray.slice: there is no option "sotp" in a range. Did you mean stop?`)
     })).pipe(Effect.provide(strictHost)))
 
   it.effect("where there are none, and where others have one of that name", () =>

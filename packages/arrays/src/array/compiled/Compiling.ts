@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type ArrayServices, evaluateAll } from "../fusion/Evaluation.ts"
 import { Recording } from "../fusion/Recording.ts"
+import { functionProblem, returned } from "../layout/WrongValue.ts"
 import { Arguments, read } from "./Arguments.ts"
 import { trace, type Variant } from "./Variant.ts"
 
@@ -48,6 +49,8 @@ export interface Compiled<in Args extends ReadonlyArray<unknown>, out A, out E, 
 }
 
 /** How many kinds of arguments a function keeps traces for, on one queue. */
+const operation = "DeviceArray.compile"
+
 const mostVariants = 16
 
 /**
@@ -122,7 +125,8 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
 ): Compiled<Args, A, E, R> => {
   /** The least recently used variant is the last. A lost device has its queue, and its variants, no more. */
   const variants = new WeakMap<CommandQueue["Service"], Array<Variant<A>>>()
-  const untyped = f as (...args: ReadonlyArray<unknown>) => Effect.Effect<A, E, R>
+  const call = (...args: ReadonlyArray<unknown>): Effect.Effect<A, E | GpuError, R> =>
+    functionProblem(operation, f, "a function") ?? returned(operation, f(...args as Args), "the function")
 
   const find = (queue: CommandQueue["Service"], args: Arguments): Variant<A> | undefined => {
     const known = variants.get(queue)
@@ -157,7 +161,7 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
       const queue = Context.getUnsafe(fiber.context as Context.Context<CommandQueue>, CommandQueue)
       const known = find(queue, args)
       if (known !== undefined) return use(known, args)
-      return Effect.flatMap(trace(untyped, args), (traced) => {
+      return Effect.flatMap(trace(call, args), (traced) => {
         // Another fiber may have traced the same meanwhile.
         const variant = find(queue, args) ?? traced
         if (variant === traced) keep(queue, traced)
@@ -172,7 +176,7 @@ export const compile = <Args extends ReadonlyArray<unknown>, A, E, R>(
         ? Effect.flatMap(
           Effect.context<ArrayServices>(),
           // The services are the current ones: providing them only changes the type.
-          (context) => Effect.provideContext(f(...values), context)
+          (context) => Effect.provideContext(call(...values), context)
         )
         : withVariant(values, (variant, args) => variant.run(args))
     )

@@ -18,6 +18,7 @@ import { apply, type ArrayOperand, type Computed } from "../fusion/Evaluation.ts
 import { elementOf, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 import type { ArrayOperation } from "./ArrayOperation.ts"
+import { arrayProblem, operandProblem } from "./OperandProblem.ts"
 import type { BinarySignatures, Signature, UnarySignatures } from "./Signature.ts"
 
 export type Operand = DeviceArray | Scalar
@@ -39,6 +40,8 @@ export const unary = <F extends AnyFunction>(operation: ArrayOperation, signatur
   const name = nameOf(operation)
   const body = (self: ArrayOperand): Computed => {
     if (Effect.isEffect(self)) return withArrays([self], body)
+    const problem = arrayProblem(name, self)
+    if (problem !== undefined) return problem
     const signature = signatures[self.dtype]
     if (signature === undefined) return noSuchTypes(name, self.dtype)
     return apply(operation, [self], signature.operands, signature.result, self.shape)
@@ -55,6 +58,10 @@ export const binaryBody = (operation: ArrayOperation, signatures: BinarySignatur
   const name = nameOf(operation)
   const body = (self: Operand | Computed, that: Operand | Computed): Computed => {
     if (Effect.isEffect(self) || Effect.isEffect(that)) return withArrays([self, that], body)
+    // One of them is an array.
+    const problem = operandProblem(name, self) ?? operandProblem(name, that) ??
+      (typeof self === "object" ? undefined : arrayProblem(name, that))
+    if (problem !== undefined) return problem
     const [a, b] = [typeBeside(self, that), typeBeside(that, self)]
     const signature = signatures[a][b]
     return signature === undefined ? noSuchTypes(name, a, b) : combine(name, operation, [self, that], signature)

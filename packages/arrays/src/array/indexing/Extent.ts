@@ -5,6 +5,7 @@
  */
 import * as BufferPool from "effect-gpu-pool/BufferPool"
 import * as CommandQueue from "effect-gpu-pool/CommandQueue"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
@@ -27,13 +28,18 @@ interface Options {
 
 const known = KnownOptions.of<Options>({ axis: true, mode: true })
 
+const modeProblem = (operation: string, mode: HostIndices.Mode | undefined): GpuError | undefined =>
+  mode === undefined || mode === "clip" || mode === "wrap"
+    ? undefined
+    : invalidRequest(operation, `the mode is ${formatted(mode)}`, "Use clip or wrap, or leave it out.")
+
 /** The axis that positions count along; `undefined` for the whole array. */
 export const axisIn = (
   operation: string,
   self: DeviceArray,
   options: Options | undefined
 ): number | GpuError | undefined =>
-  KnownOptions.problem(operation, options, known) ??
+  KnownOptions.problem(operation, options, known) ?? modeProblem(operation, options?.mode) ??
     (options?.axis === undefined ? undefined : Shape.axisOf(operation, options.axis, self.shape))
 
 /** Positions on the device. */
@@ -77,7 +83,7 @@ export const problem = (
 export const typeProblem = (operation: string, { dtype }: DeviceArray, name = "indices"): GpuError | undefined =>
   dtype === "i32" || dtype === "u32" ? undefined : invalidRequest(
     operation,
-    `the ${name} are ${String(dtype)}`,
+    `the ${name} are ${dtype}`,
     `Cast them: DeviceArray.astype(${name}, "i32").`
   )
 

@@ -6,6 +6,7 @@
 import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import * as DTypes from "effect-gpu-pool/DType"
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
@@ -17,6 +18,7 @@ import { store } from "../fusion/Storing.ts"
 import * as Layout from "../layout/Layout.ts"
 import { elementOf, elementProblem, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
+import { isList, wrongValue } from "../layout/WrongValue.ts"
 import * as PadKernel from "./PadKernel.ts"
 
 /**
@@ -133,7 +135,7 @@ export const pad: {
   if (problem !== undefined) return problem
   if (mode === "constant") return constant(operation, self, borders, shape, options?.value ?? 0)
   if (!extensions.includes(mode)) {
-    return invalidRequest(operation, `the mode is ${String(mode)}`, `Use constant, ${extensions.join(", ")}.`)
+    return invalidRequest(operation, `the mode is ${formatted(mode)}`, `Use constant, ${extensions.join(", ")}.`)
   }
   return options?.value === undefined
     ? extended(operation, self, borders, shape, mode)
@@ -146,7 +148,7 @@ type Pair<A extends Scalar> = readonly [A, A]
 type Pairs<A extends Scalar> = A | Pair<A> | ReadonlyArray<Pair<A>>
 
 const isPair = <A extends Scalar>(given: Pair<A> | ReadonlyArray<Pair<A>>): given is Pair<A> =>
-  given.length === 2 && typeof given[0] !== "object"
+  given.length === 2 && !isList(given[0])
 
 const pairsOf = <A extends Scalar>(
   operation: string,
@@ -154,13 +156,22 @@ const pairsOf = <A extends Scalar>(
   given: Pairs<A>,
   what: string
 ): ReadonlyArray<Pair<A>> | GpuError => {
-  const every: Pair<A> | undefined = typeof given !== "object" ? [given, given] : isPair(given) ? given : undefined
-  const pairs = every === undefined ? given as ReadonlyArray<Pair<A>> : shape.map(() => every)
-  return pairs.length === shape.length ? pairs : invalidRequest(
-    operation,
-    `${pairs.length} pairs of ${what} were given for the shape ${Shape.format(shape)}, which has ${shape.length} axes`,
-    "Pass one number, one pair for every axis, or a pair for each axis."
-  )
+  const every: Pair<A> | undefined = !isList(given) ? [given, given] : isPair(given) ? given : undefined
+  const pairs: ReadonlyArray<Pair<A>> = every === undefined ? given as ReadonlyArray<Pair<A>> : shape.map(() => every)
+  const hint = "Pass one number, one pair for every axis, or a pair for each axis."
+  if (pairs.length !== shape.length) {
+    return invalidRequest(
+      operation,
+      `${pairs.length} pairs of ${what} were given for the shape ${
+        Shape.format(shape)
+      }, which has ${shape.length} axes`,
+      hint
+    )
+  }
+  for (const pair of pairs) {
+    if (!isList(pair) || pair.length !== 2) return wrongValue(operation, pair, `a pair of ${what}`, hint)
+  }
+  return pairs
 }
 
 const constant = (

@@ -14,6 +14,7 @@ import type { Positions } from "../indexing/HostIndices.ts"
 import type { AxisOptions } from "../Joining.ts"
 import * as Layout from "../layout/Layout.ts"
 import * as Shape from "../layout/Shape.ts"
+import { isList } from "../layout/WrongValue.ts"
 import { allocate } from "../transfer/TypedArrays.ts"
 
 /** A copy of a view of an array with memory, in another shape of as many elements. */
@@ -60,7 +61,7 @@ export const tile: {
   (counts: number | ReadonlyArray<number>): <D extends DType>(self: ArrayOperand<D>) => Computed<D>
   <D extends DType>(self: ArrayOperand<D>, counts: number | ReadonlyArray<number>): Computed<D>
 } = ofArray("tile", (operation, self, counts: number | ReadonlyArray<number>) => {
-  const given = typeof counts === "number" ? [counts] : counts
+  const given: ReadonlyArray<number> = isList(counts) ? counts : [counts]
   const rank = Math.max(given.length, self.shape.length)
   const shape: Array<number> = []
   const repeated = { shape: [] as Array<number>, strides: [] as Array<number>, offset: self.offset }
@@ -115,7 +116,7 @@ export const repeat: {
 } = ofArray("repeat", (operation, self, counts: number | ReadonlyArray<number>, options?: AxisOptions) => {
   const axis = Shape.axisIn(operation, options, self.shape, undefined)
   if (axis instanceof GpuError) return axis
-  if (typeof counts === "number") return repeatedEach(operation, self, counts, axis)
+  if (!isList(counts)) return repeatedEach(operation, self, counts, axis)
   const positions = repeatedPositions(operation, self, counts, axis)
   return positions instanceof GpuError ? positions : Gather.checked(operation, self, positions, axis)
 }, isDataFirst(3))

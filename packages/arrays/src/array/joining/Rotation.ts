@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { isDataFirst, ofArray } from "../ArrayProblem.ts"
@@ -44,7 +45,11 @@ export const roll: {
   const axis = Shape.axisIn(operation, options, self.shape, undefined)
   if (axis instanceof GpuError) return axis
   if (!Number.isSafeInteger(shift)) {
-    return invalidRequest(operation, `the shift is ${shift}`, "Pass a whole number, negative to go backwards.")
+    return invalidRequest(
+      operation,
+      `the shift is ${formatted(shift)}`,
+      "Pass a whole number, negative to go backwards."
+    )
   }
   return axis === undefined
     ? Effect.andThen(

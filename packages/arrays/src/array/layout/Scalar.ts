@@ -77,6 +77,7 @@ export const typeOfScalar = (value: unknown): "f32" | "i64" | "bool" =>
  * @internal
  */
 export const elementOf = (dtype: DType, value: Scalar): Constant | undefined => {
+  if (!isScalar(value)) return undefined
   if (dtype === "bool") {
     if (typeof value === "boolean") return value
     return value === 1 || value === 1n ? true : value === 0 || value === 0n ? false : undefined

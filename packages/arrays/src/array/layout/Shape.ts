@@ -6,6 +6,7 @@
 import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
+import { isList, listProblem, wrongValue } from "./WrongValue.ts"
 
 /** The length of each axis. */
 export type Shape = ReadonlyArray<number>
@@ -16,7 +17,7 @@ export const maxRank = 32
 /** A shape as errors write it: `[2, 3]`. */
 export const format = (shape: Shape): string => {
   const lengths = shape.slice(0, maxRank)
-  return `[${lengths.join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
+  return `[${Array.from(lengths, formatted).join(", ")}${shape.length > maxRank ? ", ..." : ""}]`
 }
 
 /** A copy of a shape, which the program cannot change later. Adding 0 turns a negative zero into 0. */
@@ -38,6 +39,8 @@ export const equals = (a: Shape, b: Shape): boolean => {
   return true
 }
 
+const lengthsHint = "Pass one length for each axis, as [2, 3]."
+
 /** Why a list of lengths is no shape, or `undefined`. */
 export const problem = (operation: string, shape: Shape): GpuError | undefined => {
   const wrong = rankProblem(operation, shape)
@@ -47,7 +50,7 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
     return invalidRequest(
       operation,
       `the shape ${format(shape)} has an axis that is no whole number, zero or more`,
-      "Pass one length for each axis, as [2, 3]."
+      lengthsHint
     )
   }
   return sizeProblem(operation, shape)
@@ -55,11 +58,11 @@ export const problem = (operation: string, shape: Shape): GpuError | undefined =
 
 /** Why a shape has too many axes, or `undefined`. */
 export const rankProblem = (operation: string, shape: Shape): GpuError | undefined =>
-  shape.length <= maxRank ? undefined : invalidRequest(
+  listProblem(operation, shape, "a shape", lengthsHint) ?? (shape.length <= maxRank ? undefined : invalidRequest(
     operation,
     `the shape ${format(shape)} has ${shape.length} axes, more than ${maxRank}`,
     "Join axes, or drop those of length 1."
-  )
+  ))
 
 /** Why an array would be too large. An empty array may have any lengths that are exact integers. */
 const sizeProblem = (operation: string, shape: Shape): GpuError | undefined =>
@@ -97,12 +100,16 @@ const mismatch = (operation: string, a: Shape, b: Shape): GpuError =>
 /** An axis counted from the front; negative ones count from the back. The error for a missing axis names `shape`. */
 export const axisOf = (operation: string, axis: number, shape: Shape): number | GpuError => {
   const rank = shape.length
+  const hint = rank === 0
+    ? "An array without axes has no axis to name: leave the axis out."
+    : `Use ${-rank} to ${rank - 1}.`
+  if (typeof axis !== "number") return wrongValue(operation, axis, `an axis of the shape ${format(shape)}`, hint)
   // Adding 0 turns a negative zero into 0.
-  const index = typeof axis !== "number" ? -1 : axis < 0 ? axis + rank : axis + 0
+  const index = axis < 0 ? axis + rank : axis + 0
   return Number.isInteger(index) && index >= 0 && index < rank ? index : invalidRequest(
     operation,
-    `there is no axis ${formatted(axis)} in the shape ${format(shape)}`,
-    rank === 0 ? "An array without axes has no axis to name: leave the axis out." : `Use ${-rank} to ${rank - 1}.`
+    `there is no axis ${axis} in the shape ${format(shape)}`,
+    hint
   )
 }
 
@@ -129,7 +136,7 @@ export const axesOf = (
   shape: Shape
 ): ReadonlyArray<number> | GpuError => {
   const found: Array<number> = []
-  for (const given of typeof axes === "number" ? [axes] : axes) {
+  for (const given of isList(axes) ? axes : [axes]) {
     const axis = axisOf(operation, given, shape)
     if (axis instanceof GpuError) return axis
     if (found.includes(axis)) {

@@ -4,9 +4,11 @@
  * @see https://docs.python.org/3/reference/datamodel.html#slice.indices
  * @since 0.1.0
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { format, type Shape } from "./Shape.ts"
+import { isList, wrongValue } from "./WrongValue.ts"
 
 /**
  * Elements of an axis from `start` up to, not including, `stop`, each `step` after the one before. Negative positions
@@ -42,7 +44,10 @@ const names = ["start", "stop", "step"] as const
 const known = KnownOptions.of<Range>({ start: true, stop: true, step: true })
 
 /** Why a range takes nothing of any axis, or `undefined`. @internal */
-export const rangeProblem = (operation: string, range: Range): GpuError | undefined => {
+export const rangeProblem = (operation: string, range: Range, axis: number): GpuError | undefined => {
+  if (typeof range !== "object" || range === null || isList(range)) {
+    return wrongValue(operation, range, `axis ${axis}`, "Pass a position, or a range as { start: 1, stop: 3 }.")
+  }
   const unknown = KnownOptions.problem(operation, range, known, " in a range")
   if (unknown !== undefined) return unknown
   for (const name of names) {
@@ -50,7 +55,7 @@ export const rangeProblem = (operation: string, range: Range): GpuError | undefi
     if (value === undefined || Number.isSafeInteger(value)) continue
     return invalidRequest(
       operation,
-      `${name} is ${value}, no whole number`,
+      `${name} is ${formatted(value)}, no whole number`,
       "Pass an integer, or leave it out."
     )
   }

@@ -5,6 +5,7 @@
  */
 import type * as BufferPool from "effect-gpu-pool/BufferPool"
 import type { CommandQueue } from "effect-gpu-pool/CommandQueue"
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as LeaseHolder from "effect-gpu-pool/LeaseHolder"
@@ -12,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { extracted } from "../fusion/Evaluation.ts"
+import { functionProblem, returned, wrongValue } from "../layout/WrongValue.ts"
 import { type RegionOptions, scoped } from "../Regions.ts"
 
 /**
@@ -120,9 +122,12 @@ const loop = <S, E, R, E0, R0, E2, R2>(
     let owner = yield* Scope.fork(whole)
     let state = yield* Scope.provide(extracted(Effect.isEffect(initial) ? initial : Effect.succeed(initial)), owner)
     for (let step = 0; step < times; step++) {
-      if (goesOn !== undefined && step % every === 0 && !(yield* Effect.scoped(goesOn(state, step)))) break
+      if (
+        goesOn !== undefined && step % every === 0 &&
+        !(yield* Effect.scoped(returned(operation, goesOn(state, step), "while")))
+      ) break
       const next = yield* Scope.fork(whole)
-      const made: S = yield* Scope.provide(extracted(body(state, step)), next)
+      const made: S = yield* Scope.provide(extracted(returned(operation, body(state, step), "the body")), next)
       yield* LeaseHolder.move(made, owner, next)
       yield* Scope.close(owner, Exit.void)
       owner = next
@@ -131,6 +136,8 @@ const loop = <S, E, R, E0, R0, E2, R2>(
     yield* LeaseHolder.move(state, owner, whole)
     return state
   })
+
+const operation = "DeviceArray.iterate"
 
 const known = KnownOptions.of<IterateOptions<unknown>>({
   body: true,
@@ -143,23 +150,29 @@ const known = KnownOptions.of<IterateOptions<unknown>>({
 const problemOf = <S, E, R, E2, R2>(
   options: IterateOptions<S, E, R, E2, R2>
 ): GpuError | undefined => {
-  const unknown = KnownOptions.problem("DeviceArray.iterate", options, known)
+  if (options === undefined) {
+    return wrongValue(operation, options, "options", "Pass an object with a body, and times or while.")
+  }
+  const unknown = KnownOptions.problem(operation, options, known)
   if (unknown !== undefined) return unknown
-  const { every, times, while: goesOn } = options
+  const { body, every, times, while: goesOn } = options
+  const noFunction = functionProblem(operation, body, "the body") ??
+    (goesOn === undefined ? undefined : functionProblem(operation, goesOn, "while"))
+  if (noFunction !== undefined) return noFunction
   if (times === undefined && goesOn === undefined) {
-    return invalidRequest("DeviceArray.iterate", "nothing ends the loop", "Pass times, while, or both.")
+    return invalidRequest(operation, "nothing ends the loop", "Pass times, while, or both.")
   }
   if (times !== undefined && !(Number.isSafeInteger(times) && times >= 0)) {
     return invalidRequest(
-      "DeviceArray.iterate",
-      `times is ${String(times)}`,
+      operation,
+      `times is ${formatted(times)}`,
       "Pass how many steps there are: 0 or a whole number above."
     )
   }
   if (every !== undefined && !(Number.isSafeInteger(every) && every >= 1)) {
     return invalidRequest(
-      "DeviceArray.iterate",
-      `every is ${String(every)}`,
+      operation,
+      `every is ${formatted(every)}`,
       "Pass a whole number of steps, 1 or more."
     )
   }

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
@@ -11,10 +12,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { ofArray } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
+import { arrayProblem } from "../elementwise/OperandProblem.ts"
 import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import { pad } from "../joining/Padding.ts"
 import type * as Promotion from "../layout/Promotion.ts"
 import * as Shape from "../layout/Shape.ts"
+import { isList } from "../layout/WrongValue.ts"
 import { compute } from "./Computation.ts"
 import * as Windows from "./Windows.ts"
 
@@ -87,6 +90,8 @@ export const convolve: {
 } = ofArray(
   "convolve",
   (operation, self, that: DeviceArray, mode: ConvolveMode = "full") => {
+    const problem = arrayProblem(operation, that)
+    if (problem !== undefined) return problem
     if (self.shape.length !== 1 || that.shape.length !== 1 || self.size === 0 || that.size === 0) {
       return invalidRequest(
         operation,
@@ -99,7 +104,7 @@ export const convolve: {
     const [signal, filter] = self.size < that.size ? [that, self] : [self, that]
     const border = borderOf(mode, filter.size)
     if (border === undefined) {
-      return invalidRequest(operation, `the mode is ${String(mode)}`, "Use full, same or valid.")
+      return invalidRequest(operation, `the mode is ${formatted(mode)}`, "Use full, same or valid.")
     }
     const [before, after] = border
     const count = signal.size + before + after - filter.size + 1
@@ -211,7 +216,7 @@ export const conv: {
 } = ofArray(
   "conv",
   (operation, self, filters: DeviceArray, options: ConvOptions = {}) => {
-    const unknown = KnownOptions.problem(operation, options, known)
+    const unknown = arrayProblem(operation, filters, "the filters") ?? KnownOptions.problem(operation, options, known)
     if (unknown !== undefined) return unknown
     const movement = movementOf(operation, Math.max(0, self.shape.length - 2), options)
     if (movement instanceof GpuError) return movement
@@ -236,7 +241,7 @@ const movementOf = (
   const wrong = (what: string, given: unknown, least: number): GpuError =>
     invalidRequest(
       operation,
-      `the ${what} is ${JSON.stringify(given) ?? String(given)}`,
+      `the ${what} is ${isList(given) ? `[${given.map(formatted).join(", ")}]` : formatted(given)}`,
       `Pass a whole number, ${least} or more, or ${axes} of them, one for each axis after the first two.`
     )
   const listOf = <A>(given: A | ReadonlyArray<A>): ReadonlyArray<A> =>

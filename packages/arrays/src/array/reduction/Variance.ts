@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { DType } from "effect-gpu-pool/DType"
+import { formatted } from "effect-gpu-pool/Format"
 import { GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import { release } from "effect-gpu-pool/Lease"
@@ -99,7 +100,7 @@ const reduction = (name: string, finish: ArrayOperation): VarianceReduction =>
     const { axes, length, shape } = request
     const ddof = options?.ddof ?? 0
     if (!Number.isFinite(ddof)) {
-      return invalidRequest(operation, `ddof is ${ddof}`, "Pass a finite number: 1 for a sample.")
+      return invalidRequest(operation, `ddof is ${formatted(ddof)}`, "Pass a finite number: 1 for a sample.")
     }
     const type = Rules.total.state(self.dtype)[0]!.dtype
     return Effect.flatMap(reduce(Rules.total, self, axes), (totals) => {

@@ -9,8 +9,9 @@ import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { ofArray } from "../ArrayProblem.ts"
-import { dense, DeviceArray, Pending } from "../ArrayValue.ts"
+import { dense, type DeviceArray, Pending } from "../ArrayValue.ts"
 import type { ArrayOperation } from "../elementwise/ArrayOperation.ts"
+import { arrayProblem } from "../elementwise/OperandProblem.ts"
 import { supported } from "../elementwise/Supported.ts"
 import type { ArrayOperand, Computed } from "../fusion/Evaluation.ts"
 import { typeProblem } from "../indexing/Extent.ts"
@@ -67,13 +68,8 @@ const problemOf = (
   segments: number,
   names: Names
 ): GpuError | undefined => {
-  if (!(labels instanceof DeviceArray)) {
-    return invalidRequest(
-      operation,
-      "the labels are no array on a device",
-      "Upload them: DeviceArray.fromHost(Int32Array.from(labels))."
-    )
-  }
+  const problem = arrayProblem(operation, labels, `the ${names.labels}`)
+  if (problem !== undefined) return problem
   const { shape } = labels
   const length = self.shape[axis]!
   if (shape.length !== 1 || shape[0] !== length) {
@@ -100,26 +96,25 @@ const sumOf = (
   const wrong = problemOf(operation, self, axis, labels, segments, names)
   if (wrong !== undefined) return wrong
   const shape = shapeOf(self, axis, segments)
-  const wide = Rules.segmentSum.state(dtype)[0]!.dtype
-  return Shape.problem(operation, shape) ?? countProblem(operation, self) ??
-    countProblem(operation, { shape, size: Shape.size(shape) }) ?? supported(
+  // Only a type that there is has a wider one for its sums.
+  const summed = Effect.suspend(() =>
+    supported(
       operation,
-      dtype,
-      supported(
-        operation,
-        wide,
-        Effect.flatMap(
-          segmentReduce(operation, Rules.segmentSum, {
-            array: self,
-            labels: labels as DeviceArray<"i32" | "u32">,
-            segments,
-            axis,
-            dtype
-          }),
-          (values) => values.dtype === dtype ? Exit.succeed(values) : inPlaceOf(values, narrowed(values, dtype))
-        )
+      Rules.segmentSum.state(dtype)[0]!.dtype,
+      Effect.flatMap(
+        segmentReduce(operation, Rules.segmentSum, {
+          array: self,
+          labels: labels as DeviceArray<"i32" | "u32">,
+          segments,
+          axis,
+          dtype
+        }),
+        (values) => values.dtype === dtype ? Exit.succeed(values) : inPlaceOf(values, narrowed(values, dtype))
       )
     )
+  )
+  return Shape.problem(operation, shape) ?? countProblem(operation, self) ??
+    countProblem(operation, { shape, size: Shape.size(shape) }) ?? supported(operation, dtype, summed)
 }
 
 /** A number in this place means that the array comes last. */

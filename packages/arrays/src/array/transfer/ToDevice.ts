@@ -7,6 +7,7 @@ import type { PooledBuffer } from "effect-gpu-pool/BufferPool"
 import { BufferPools, type Pools } from "effect-gpu-pool/BufferPools"
 import * as DType from "effect-gpu-pool/DType"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
+import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import type { ChunkOptions } from "effect-gpu-pool/Transfers"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { isDataFirst } from "../ArrayProblem.ts"
 import { DeviceArray } from "../ArrayValue.ts"
+import { arrayProblem } from "../elementwise/OperandProblem.ts"
 import * as FreshArray from "../FreshArray.ts"
 import { evaluateCopy } from "../fusion/Evaluation.ts"
 import * as Layout from "../layout/Layout.ts"
@@ -77,8 +79,11 @@ export const to: {
     device: string,
     options?: ChunkOptions
   ): Effect.Effect<DeviceArray<D>, GpuError, BufferPools | Scope.Scope> =>
-    BufferPools.use((pools) => moved("DeviceArray.to", pools, self, device, options))
+    arrayProblem("DeviceArray.to", self) ?? KnownOptions.problem("DeviceArray.to", options, known) ??
+      BufferPools.use((pools) => moved("DeviceArray.to", pools, self, device, options))
 )
+
+const known = KnownOptions.of<ChunkOptions>({ chunkSize: true, inFlight: true })
 
 const moved = <D extends DType.DType>(
   operation: string,

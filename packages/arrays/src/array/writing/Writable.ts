@@ -6,6 +6,7 @@
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import { isFloat } from "effect-gpu-pool/Operation"
 import type { DeviceArray } from "../ArrayValue.ts"
+import { operandProblem } from "../elementwise/OperandProblem.ts"
 import { elementProblem, type Scalar } from "../layout/Scalar.ts"
 import * as Shape from "../layout/Shape.ts"
 
@@ -24,6 +25,8 @@ export const problem = (
       "Write to the array that was broadcast, or to a copy."
     )
   }
+  const problem = operandProblem(operation, value)
+  if (problem !== undefined) return problem
   const { dtype } = self
   if (typeof value !== "object") return elementProblem(operation, dtype, value)
   const common = Shape.broadcast(operation, shape, value.shape)

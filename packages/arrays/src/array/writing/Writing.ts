@@ -13,11 +13,13 @@ import { dual } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import { ofArray } from "../ArrayProblem.ts"
 import type { DeviceArray } from "../ArrayValue.ts"
+import { arrayProblem } from "../elementwise/OperandProblem.ts"
 import { type ArrayOperand, type ArrayServices, type Computed, evaluateAll } from "../fusion/Evaluation.ts"
 import { recording } from "../fusion/Recording.ts"
 import { overwrite } from "../fusion/Storing.ts"
 import type { Scalar } from "../layout/Scalar.ts"
 import type { Range } from "../layout/Slice.ts"
+import { functionProblem, returned } from "../layout/WrongValue.ts"
 import { lazy } from "../Regions.ts"
 import { slice } from "../Views.ts"
 import * as Writable from "./Writable.ts"
@@ -176,15 +178,17 @@ const updated = <D extends DType, E, R>(
   self: DeviceArray<D>,
   change: (self: DeviceArray<D>) => Effect.Effect<DeviceArray, E, R>
 ): Updated<D, E, R> =>
-  Effect.andThen(
+  arrayProblem(operationOfUpdate, self) ?? functionProblem(operationOfUpdate, change, "the change") ?? Effect.andThen(
     evaluateAll([self]),
     Effect.scoped(
       Effect.flatMap(
-        recording(Effect.suspend(() => change(self))),
-        (changed) => write("DeviceArray.update", self, changed)
+        recording(Effect.suspend(() => returned(operationOfUpdate, change(self), "the change"))),
+        (changed) => write(operationOfUpdate, self, changed)
       )
     )
   )
+
+const operationOfUpdate = "DeviceArray.update"
 
 /** The effect of an update. */
 type Updated<D extends DType, E, R> = Effect.Effect<

@@ -9,7 +9,16 @@ import * as Effect from "effect/Effect"
 import * as fc from "fast-check"
 import { runs } from "../../../../../test/support/explore.ts"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
-import { type Gpu, type GpuLayer, onEveryBackend, property, refuses, strictHost, taken } from "../ArrayBackends.ts"
+import {
+  type Gpu,
+  type GpuLayer,
+  onEveryBackend,
+  property,
+  refusal,
+  refuses,
+  strictHost,
+  taken
+} from "../ArrayBackends.ts"
 import * as Model from "../ArrayModel.ts"
 
 type Array_ = DeviceArray.DeviceArray<"f32">
@@ -223,6 +232,12 @@ const no = (
   ...mentions: ReadonlyArray<string>
 ) => refuses("InvalidRequest", effect, ...mentions)
 
+/** A value of another type than its parameter has. */
+const wrong = (value: unknown): never => value as never
+
+const says = (effect: DeviceArray.Computed, message: string) =>
+  Effect.map(refusal(effect), (reason) => strictEqual(reason.message, message))
+
 layer(strictHost)("views on the host", (it) => {
   it.effect("share the lease, and move with it", () =>
     Effect.gen(function*() {
@@ -274,6 +289,36 @@ layer(strictHost)("views on the host", (it) => {
       yield* no(DeviceArray.broadcastTo(x, [3]), "[2, 3]", "[3]")
       yield* no(DeviceArray.broadcastTo(x, [2 ** 51, 2, 3]), "2^53")
       yield* no(DeviceArray.flip(x, 2), "axis 2")
+    }))
+
+  it.effect("name values that are no ranges, no axes and no shapes, and say what is", () =>
+    Effect.gen(function*() {
+      const x = yield* DeviceArray.fromHost([[1, 2, 3], [4, 5, 6]])
+      const positions = "Pass a position or a range for each axis, as [0, { stop: 2 }]."
+      yield* says(DeviceArray.slice(x, wrong("a")), `DeviceArray.slice: "a" was given for the ranges. ${positions}`)
+      yield* says(
+        DeviceArray.slice(x, wrong({ stop: 1 })),
+        `DeviceArray.slice: an object was given for the ranges. ${positions}`
+      )
+      const position = "Pass a position, or a range as { start: 1, stop: 3 }."
+      yield* says(DeviceArray.slice(x, [0, wrong("1:")]), `DeviceArray.slice: "1:" was given for axis 1. ${position}`)
+      yield* says(DeviceArray.slice(x, [wrong([0, 1])]), `DeviceArray.slice: [0, 1] was given for axis 0. ${position}`)
+      yield* says(
+        DeviceArray.slice(x, [{ stop: wrong("2") }]),
+        `DeviceArray.slice: stop is "2", no whole number. Pass an integer, or leave it out.`
+      )
+      yield* says(
+        DeviceArray.sum(x, { axis: wrong(Math.max) }),
+        "DeviceArray.sum: a function was given for an axis of the shape [2, 3]. Use -2 to 1."
+      )
+      yield* says(
+        DeviceArray.argmax(x, { axis: wrong("0") }),
+        `DeviceArray.argmax: "0" was given for an axis of the shape [2, 3]. Use -2 to 1.`
+      )
+      yield* says(
+        DeviceArray.broadcastTo(x, wrong(3)),
+        "DeviceArray.broadcastTo: 3 was given for a shape. Pass one length for each axis, as [2, 3]."
+      )
     }))
 
   it.effect("of nothing, of one element and of a vast repetition", () =>

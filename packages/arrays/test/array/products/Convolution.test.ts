@@ -57,14 +57,14 @@ describe("convolutions", () => {
       const check = (options: DeviceArray.ConvOptions, why: string) =>
         refused(DeviceArray.conv(x, w, options), `DeviceArray.conv: ${why}`)
       yield* check({ stride: 0 }, "the stride is 0")
-      yield* check({ stride: [1, 1.5] }, "the stride is [1,1.5]")
+      yield* check({ stride: [1, 1.5] }, "the stride is [1, 1.5]")
       yield* check({ stride: [1] }, "the stride is [1]")
       yield* check({ dilation: -1 }, "the dilation is -1")
-      yield* check({ dilation: [1, 1, 1] }, "the dilation is [1,1,1]")
+      yield* check({ dilation: [1, 1, 1] }, "the dilation is [1, 1, 1]")
       yield* check({ groups: 0 }, "the number of groups is 0")
       yield* check({ padding: -1 }, "the padding is -1")
       yield* check({ padding: [1] }, "the padding is [1]")
-      yield* check({ padding: [[1, 0], [0, -2]] }, "the padding is [[1,0],[0,-2]]")
+      yield* check({ padding: [[1, 0], [0, -2]] }, "the padding is [[1, 0], [0, -2]]")
       yield* check({ padding: "valid" as never }, "the padding is \"valid\"")
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
@@ -81,7 +81,7 @@ describe("convolutions", () => {
       yield* check(none, two, "[0] and [2]")
       yield* check(matrix, two, "[1, 2] and [2]")
       yield* check(two, matrix, "[2] and [1, 2]")
-      yield* refused(DeviceArray.convolve(two, two, "half" as never), "the mode is half")
+      yield* refused(DeviceArray.convolve(two, two, "half" as never), `the mode is "half"`)
     }).pipe(Effect.scoped, Effect.provide(layer())))
 
   it.effect("leave nothing where there is no memory for the border or for the result", () =>

@@ -142,7 +142,12 @@ describe("Reductions refuse", () => {
       yield* refuses("InvalidRequest", DeviceArray.sum(x, { initial: 0.5 }), "sum", "0.5", "i32")
       yield* refuses("InvalidRequest", DeviceArray.variance(x, { ddof: NaN }), "variance", "NaN")
       const several: unknown = { axis: [0, 1] }
-      yield* refuses("InvalidRequest", DeviceArray.argmin(x, several as DeviceArray.PositionOptions), "argmin", "0,1")
+      yield* refuses(
+        "InvalidRequest",
+        DeviceArray.argmin(x, several as DeviceArray.PositionOptions),
+        "argmin",
+        "[0, 1]"
+      )
     })
   )
 })
