@@ -113,11 +113,10 @@ const complaint = (name: string, args: Call, x: unknown): Effect.Effect<string |
   })
 
 const shown = (args: Call): string =>
-  JSON.stringify(
-    args,
-    (_, value: unknown) =>
-      typeof value !== "object" || Array.isArray(value) || isRecord(value) ? value ?? String(value) : "an object"
-  )
+  JSON.stringify(args, (_, value: unknown) => {
+    if (typeof value !== "object" || value === null) return typeof value === "string" ? value : String(value)
+    return Array.isArray(value) || isRecord(value) ? value : "an object"
+  })
 
 const host = Layer.mergeAll(strictHost, BufferPools.layer(() => Host.layer()))
 
@@ -130,8 +129,9 @@ describe("A wrong argument is refused with a typed error, if it is refused", () 
         const right = sample(x, lease)
         strictEqual(yield* complaint(name, right, x), undefined)
         const several = fc.sample(mixed(right), runs(500))
-        for (const args of [...some([...mistaken(right)], 100), ...several]) {
-          for (const last of args.length < right.length ? [x, ...wrongValues] : [x]) {
+        for (const [at, args] of [...some([...mistaken(right)], 100), ...several].entries()) {
+          const other = wrongValues[at % wrongValues.length]
+          for (const last of args.length < right.length ? [x, other] : [x]) {
             const wrong = yield* complaint(name, args, last)
             if (wrong !== undefined) assert.fail(`${shown(args)}, then ${shown([last])}: ${wrong}`)
           }
