@@ -1,4 +1,4 @@
-/** Recorded copies on Dawn's null device, which does nothing for them: straight on it, and by the queue with and without a lease. */
+/** Recorded copies on one of Dawn's devices: straight on it, and by the queue with and without a lease. */
 import { Effect, Layer, Schema } from "effect"
 import { BufferPool, CommandQueue, type GpuError } from "effect-gpu-pool"
 import { WebGpu } from "effect-gpu-pool/webgpu"
@@ -21,6 +21,13 @@ const submitOf = <A, E, R>(copy: Effect.Effect<A, E, R>) => {
   })
   return { effect: all, calls: submits, each: copies }
 }
+
+const Device = Schema.Literals(["null", "driver"])
+
+export type Device = typeof Device.Type
+
+/** Dawn's null device does nothing for a command. */
+const devices: { readonly [D in Device]: WebGpu.Options } = { null: { flags: ["backend=null"] }, driver: {} }
 
 const filters = ["validation", "internal", "out-of-memory"] as const
 
@@ -74,15 +81,15 @@ const measure = Effect.gen(function*() {
     "pool.use with options": submitOf(pool.use(size, () => Effect.void, { label: "scratch" }))
   }, { warmUp: 10, measured: 30 })
 }).pipe(
-  Effect.scoped,
-  Effect.provide(BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer({ flags: ["backend=null"] }))))
+  Effect.scoped
 )
 
 export const contender = Contender.make({
   module: import.meta.url,
-  input: Schema.Struct({}),
+  input: Schema.Struct({ device: Device }),
   figures: Rounds.Nanos,
-  measure: () => measure
+  measure: ({ device }) =>
+    Effect.provide(measure, BufferPool.layer().pipe(Layer.provideMerge(WebGpu.layer(devices[device]))))
 })
 
 if (import.meta.main) Contender.main(contender)

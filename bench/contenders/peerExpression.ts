@@ -24,8 +24,11 @@ const Figures = Schema.Struct({
   eager: Milliseconds
 })
 
-/** The most rounds that compile code, kernels and fill pools; where rounds are few, they are long, and as many are enough. */
-const mostWarmUp = 30
+/**
+ * The most rounds that compile code, kernels and fill pools: V8 optimises what a round runs after some hundred of them. Where rounds
+ * are few, they are long, and as many are enough.
+ */
+const mostWarmUp = 300
 
 type Floats = DeviceArray.DeviceArray<"f32">
 

@@ -62,7 +62,7 @@ export const products = Effect.map(Effect.forEach(sizes, ofSize), Report.merge)
 /** The longer a round, the fewer. */
 const expressions = [
   { name: "1 Ki", elements: 1 << 10, rounds: 300 },
-  { name: "256 Ki", elements: 1 << 18, rounds: 60 },
+  { name: "256 Ki", elements: 1 << 18, rounds: 300 },
   { name: "4 Mi", elements: 1 << 22, rounds: 10 }
 ]
 

@@ -17,8 +17,7 @@ const onArenas = <A, E>(device: Layer.Layer<A, E>): Layer.Layer<A, E> =>
 const layer = onArenas(WebGpu.layer({ kernelCacheCapacity: 4 }))
 
 describeWith(["webgpu"], "pools on arenas conform on WebGPU", () => {
-  // What languages make of expressions is the same with any strategy.
-  conformsToo(layer, Conformance.suite(layer).filter(({ group }) => group !== "expressions"))
+  conformsToo(layer, Conformance.suite(layer))
 })
 
 const nullLayer = onArenas(WebGpu.layer({ flags: ["backend=null"], kernelCacheCapacity: 4 }))

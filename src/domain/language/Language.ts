@@ -72,8 +72,8 @@ export interface Eights {
 }
 
 /**
- * Loads from vectors whose elements are four numbers, as `vec4<f32>`, for products of matrices. The numbers are f32, f16, i32 or
- * u32.
+ * Loads from vectors whose elements are four numbers, as `vec4<f32>`, for products and reductions. The numbers are f32, f16, i32
+ * or u32.
  *
  * @category models
  * @since 0.1.0
@@ -81,6 +81,6 @@ export interface Eights {
 export interface Fours {
   /** Declares a name for an element. `dtype` is the type of its numbers. */
   readonly load: (name: string, vector: string, index: string, dtype: DType) => string
-  /** One of the numbers of a named element: 0 is the place of the first. */
-  readonly number: (name: string, place: number) => string
+  /** One of the numbers of a named element: the place is a u32 below 4, 0 that of the first. */
+  readonly number: (name: string, place: string) => string
 }

@@ -20,8 +20,8 @@ interface Branch extends ReadonlyArray<Tree> {
   readonly 0: string
 }
 
-/** The place of an input, an option, a number, or an operation with its operands. */
-type Tree = number | string | { readonly axis: number } | { readonly value: number } | Branch
+/** The place of an input, an option, or an operation with its operands. */
+type Tree = number | string | { readonly axis: number } | Branch
 
 const isBranch = (tree: Tree): tree is Branch => Array.isArray(tree)
 
@@ -50,9 +50,7 @@ const operations = DeviceArray as unknown as {
 const compute = (tree: Branch | number, inputs: ReadonlyArray<DeviceArray.DeviceArray>): DeviceArray.Computed => {
   if (typeof tree === "number") return Effect.succeed(inputs[tree]!)
   const valueOf = (operand: Tree): Effect.Effect<unknown, GpuError.GpuError, DeviceArray.ArrayServices> =>
-    typeof operand === "number" || isBranch(operand)
-      ? compute(operand, inputs)
-      : Effect.succeed(typeof operand === "object" && "value" in operand ? operand.value : operand)
+    typeof operand === "number" || isBranch(operand) ? compute(operand, inputs) : Effect.succeed(operand)
   const operands = Effect.forEach(tree.slice(1), valueOf)
   return Effect.flatMap(operands, (values) => operations[tree[0]]!(...values))
 }
@@ -112,11 +110,10 @@ const laws = (gpu: GpuLayer): void => {
           const { dtypes, traits } = (yield* CommandQueue.CommandQueue).info
           const known = programs.filter(({ types }) => types.every((dtype) => dtypes.has(dtype)))
           assert.isAbove(known.length, programs.length / 4)
-          // What is fused is the same on every device. Where kernels compile slowly, a third shows what their language makes of it,
-          // and fewer are enough where each operation has a kernel.
-          const every = traits.compiling === "none" ? 1 : isLazy ? 3 : 12
-          const tried = known.filter((_, at) => at % every === 0)
-          for (const program of some(tried, 10)) {
+          // One kernel for each operation: where they compile slowly, every fourth program has enough of them.
+          const isShort = !isLazy && traits.compiling !== "none"
+          const tried = isShort ? known.filter((_, at) => at % 4 === 0) : known
+          for (const program of some(tried)) {
             yield* Effect.scoped(run(program, isLazy))
           }
         }))

@@ -17,23 +17,35 @@ interface Order {
 export const runnerOn = ({ isCpu, limits, traits }: DeviceInfo): Runner =>
   limits.groups === undefined || traits.language.bodies === "ranges" ? "items" : isCpu === true ? "cpu" : "gpu"
 
+/** How lanes share a part: in runs, where the order matters; in runs in which their streams take turns; or in turns. */
+export type Walk = "ordered" | "runs" | "interleaved"
+
+const numbered = (length: number, at: (k: number) => number): ReadonlyArray<number> =>
+  Array.from({ length }, (_, k) => at(k))
+
 /** The positions in a part that a lane combines into one state each: those of its four streams, and those that are left. */
 export const streamsOf = (
   size: number,
   lanes: number,
   lane: number,
-  interleaved: boolean
+  walk: Walk
 ): ReadonlyArray<ReadonlyArray<number>> => {
   const [each, more] = [Math.floor(size / lanes), size % lanes]
-  const own = Array.from(
-    { length: each + (lane < more ? 1 : 0) },
-    (_, k) => interleaved ? lane + k * lanes : lane * each + Math.min(lane, more) + k
-  )
   const rounds = Math.floor(each / 4)
-  const streams = [0, 1, 2, 3].map((stream) =>
-    Array.from({ length: rounds }, (_, k) => own[interleaved ? 4 * k + stream : stream * rounds + k]!)
-  )
-  return [...streams, own.slice(4 * rounds)]
+  const left = each - 4 * rounds + (lane < more ? 1 : 0)
+  const first = lane * each + Math.min(lane, more)
+  const place = (stream: number, k: number): number => {
+    switch (walk) {
+      case "ordered":
+        return first + stream * rounds + k
+      case "runs":
+        return 4 * (lane * rounds + k) + stream
+      case "interleaved":
+        return lane + (4 * k + stream) * lanes
+    }
+  }
+  const rest = (k: number): number => walk === "ordered" ? first + 4 * rounds + k : lane + (4 * rounds + k) * lanes
+  return [...[0, 1, 2, 3].map((stream) => numbered(rounds, (k) => place(stream, k))), numbered(left, rest)]
 }
 
 /** Combines a row of numbers, one of several rows. */
@@ -45,12 +57,13 @@ export const reduced = (
   combine: Combine
 ): number => {
   const { interleaved, lanes, parts, segment } = divide(rows, row.length, order.runner)
+  const walk = order.commutative ? interleaved ? "interleaved" : "runs" : "ordered"
   const states = Array.from({ length: parts }, (_, part) => {
     const elements = row.slice(part * segment, (part + 1) * segment)
     const ofLanes = Array.from(
       { length: lanes },
       (_, lane) =>
-        streamsOf(elements.length, lanes, lane, interleaved && order.commutative)
+        streamsOf(elements.length, lanes, lane, walk)
           .map((positions) => positions.reduce((state, position) => combine(state, elements[position]!), neutral))
           .reduce(combine)
     )

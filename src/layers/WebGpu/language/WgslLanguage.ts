@@ -12,6 +12,6 @@ export const language: Language = {
   fours: {
     // The types of its numbers are called so in WGSL, too.
     load: (name, vector, index, dtype) => `let ${name}: vec4<${dtype}> = ${vector}[${index}];`,
-    number: (name, place) => `${name}.${"xyzw"[place]}`
+    number: (name, place) => `${name}[${place}]`
   }
 }

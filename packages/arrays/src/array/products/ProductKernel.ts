@@ -9,6 +9,7 @@ import type { DType } from "effect-gpu-pool/DType"
 import * as Kernel from "effect-gpu-pool/Kernel"
 import { ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import { bitsOf, isInteger, isLong, isUnsigned } from "effect-gpu-pool/Operation"
+import { fourOf, hasFour } from "../../kernels/expression/Fours.ts"
 import { dtypesOf, usedIn } from "../../kernels/expression/Inspection.ts"
 import type { Plan } from "../fusion/Plan.ts"
 import * as PlanExpressions from "../fusion/PlanExpressions.ts"
@@ -65,12 +66,8 @@ const isWide = ({ b, columns }: MatrixProduct): boolean =>
  * can, in every buffer. lavapipe takes four fifths of the time so.
  */
 const isInFours = ({ b, columns }: MatrixProduct): boolean =>
-  fourOf(b.dtype) !== undefined && columns.length === 1 && b.lines[0] === 1 &&
+  hasFour(b.dtype) && columns.length === 1 && b.lines[0] === 1 &&
   [b.offset, ...columns, ...b.depth, ...b.batch].every((length) => length % 4 === 0)
-
-/** The vector type of four such elements, if there is one. */
-const fourOf = (dtype: DType) =>
-  dtype === "f32" || dtype === "f16" || dtype === "i32" || dtype === "u32" ? `vec4<${dtype}>` as const : undefined
 
 /** The same product with the columns of the last axis alone, and those of the others in the batch. */
 const byLastAxis = (product: MatrixProduct): MatrixProduct => {
@@ -178,7 +175,7 @@ const modulo = (stride: number): number => stride >>> 0
 
 const operands = ({ a, b }: Types, width: Width | undefined): ReadonlyArray<VectorArg> => [
   VectorArg(a, "a", { access: "read" }),
-  VectorArg((width === 4 ? fourOf(b) : undefined) ?? b, "b", { access: "read" })
+  VectorArg(width === 4 && hasFour(b) ? fourOf(b) : b, "b", { access: "read" })
 ]
 
 const kernelOf = PlanKernels.make(1024, (planned: PlanKernels.Planned, form: Form): Kernel.Kernel => {

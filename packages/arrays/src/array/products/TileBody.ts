@@ -231,7 +231,7 @@ export const scalarBody = (
       const four = round.fresh()
       const place = round.named("u32", writer.quotient(index, round.constant(width)))
       round.lines.push(fours.load(four, "b", place, types.b))
-      return upTo(width).map((at) => operand("b", fours.number(four, at)))
+      return upTo(width).map((at) => operand("b", fours.number(four, writer.constant(at, "u32"))))
     })
     for (const [r, x] of down.entries()) {
       for (const [c, z] of across.entries()) {

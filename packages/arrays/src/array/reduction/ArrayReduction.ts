@@ -35,7 +35,6 @@ export interface Rule {
   readonly combine: Combine
 }
 
-/** Of all elements, and by how many axes of a plan a row has. */
 /** By the type to which elements are cast, and by the axes of a row. */
 const reductions = new Map<string, Structures<Reduction>>()
 

@@ -21,6 +21,8 @@ export interface StatementsOptions {
   readonly indexVaries: boolean
   /** Other variables, by name: whether they change in the innermost loop. */
   readonly variables?: { readonly [name: string]: boolean } | undefined
+  /** The text of the item's own element of a vector, where no index of it finds that. */
+  readonly own?: ((vector: string) => string | undefined) | undefined
   /** Distinguishes the names of several sets of statements in one function. */
   readonly prefix?: string | undefined
 }
@@ -80,6 +82,8 @@ export class Statements {
       case "Constant":
         return this.#declare(expr.type, language.constant(node.value, expr.type), [])
       case "Element": {
+        const own = node.at._tag === "Own" ? this.#options.own?.(node.vector) : undefined
+        if (own !== undefined) return this.#declare(expr.type, own, [{ name: own, varies: this.#options.indexVaries }])
         const index = this.#elementIndex(node)
         return this.#declare(expr.type, language.load(node.vector, index.name, node.dtype), [index])
       }

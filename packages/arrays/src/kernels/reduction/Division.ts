@@ -90,15 +90,15 @@ const ofGroups = (length: number, lanes: Lanes, wanted: number, interleaved: boo
 const mostParts = (rows: number): number => rows < manyRows ? 1024 : item.parts
 
 /**
- * A group of a CPU device takes microseconds to begin and at every barrier. So an item takes rows of up to `item` elements
- * alone, one group all rows of up to `alone`, and there are few groups, but not so few that an item adds more than `chain`
- * elements to one sum.
+ * A group of a CPU device takes microseconds to begin and at every barrier, and a second kernel 70. So an item takes rows of up
+ * to `item` elements alone, one group all rows of up to `alone`, and there are few groups, of `part` elements at least, but not
+ * so few that an item adds more than `chain` elements to one sum.
  */
-const cpu = { item: 256, alone: 65_536, groups: 16, chain: 512 }
+const cpu = { item: 256, alone: 262_144, part: 65_536, groups: 16, chain: 1024 }
 
 const partsOnCpu = (rows: number, length: number): number => {
   if (length <= cpu.alone) return 1
-  const busy = Math.min(Math.ceil(cpu.groups / rows), Math.ceil(length / cpu.alone))
+  const busy = Math.min(Math.ceil(cpu.groups / rows), Math.ceil(length / cpu.part))
   return Math.min(mostParts(rows), Math.max(busy, Math.ceil(length / (cpu.chain * 4 * groupItems))))
 }
 

@@ -2,6 +2,9 @@
  * The elements of one item of a reduction: those of its lane, of all lanes that share a part of a row. The item reads them
  * as four streams, so that it does not wait for one combination before it begins the next, and then those that are left.
  *
+ * Where states are combined in the order of their elements, lanes and streams have runs of them. In any order, the streams
+ * of a CPU's lane take turns in one run, so that it reads four neighbours at a time, and lanes of a GPU take turns too.
+ *
  * @internal
  */
 import * as Expr from "../Expr.ts"
@@ -14,21 +17,25 @@ type Index = Expr.Expr<"u32">
 /** The streams of equal length. */
 export const streams = 4
 
-export interface Lane {
+export interface Lane extends Moves {
   /** The row, for the expressions of `map`; an item beyond the last row reads that one, and stores nothing. */
   readonly row: Index
-  /** Where the first stream begins, and how far the next ones are from it. */
-  readonly begin: Index
-  readonly apart: Index
-  /** How far elements of a stream are apart, and how many it has. */
-  readonly advance: Index
+  /** How many elements a stream has. */
   readonly rounds: Index
-  /** The elements that are left. */
-  readonly rest: { readonly begin: Index; readonly step: Index; readonly times: Index }
   /** Where the state of the part is stored. */
   readonly target: Index
   /** How the lanes of a part combine their states; `undefined` for a single one. */
   readonly sharing: Sharing | undefined
+}
+
+interface Moves {
+  /** Where the first stream begins, and how far the next ones are from it. */
+  readonly begin: Index
+  readonly apart: Index
+  /** How far elements of a stream are apart. */
+  readonly advance: Index
+  /** The elements that are left. */
+  readonly rest: { readonly begin: Index; readonly step: Index; readonly times: Index }
 }
 
 /** How the items of a group share its parts: pairs of neighbouring lanes combine their states, then pairs of pairs. */
@@ -46,11 +53,18 @@ const localIndex: Index = Expression.make("u32", { _tag: "Variable", name: "loca
 
 const constant = (value: number): Index => Expr.constant("u32", value)
 
-/** The lane of an item: of the index, where it has a part alone, or else of a group, which the index counts. */
-export const make = (names: Walk.WalkNames, interleaved: string, lanes: Lanes): Lane =>
-  lanes === 1 ? alone(names) : shared(names, Walk.isSet(Walk.scalar(interleaved)), lanes)
+/** Which lanes are made: `interleaved` is the scalar that says whether lanes take turns, which the order may forbid. */
+export interface LaneOptions {
+  readonly names: Walk.WalkNames
+  readonly interleaved: string
+  readonly lanes: Lanes
+  readonly commutative: boolean
+}
 
-const alone = (names: Walk.WalkNames): Lane => {
+/** The lane of an item: of the index, where it has a part alone, or else of a group, which the index counts. */
+export const make = (options: LaneOptions): Lane => options.lanes === 1 ? alone(options) : shared(options)
+
+const alone = ({ commutative, names }: LaneOptions): Lane => {
   const { block: row, part } = Walk.placeOf(names, Walk.scalar(names.rows))
   const { begin, size } = Walk.extentOf(names, part)
   const rounds = Walk.quotient(size, constant(streams))
@@ -58,8 +72,8 @@ const alone = (names: Walk.WalkNames): Lane => {
   return {
     row,
     begin,
-    apart: rounds,
-    advance: constant(1),
+    apart: commutative ? constant(1) : rounds,
+    advance: constant(commutative ? streams : 1),
     rounds,
     rest: { begin: Expr.add(begin, inStreams), step: constant(1), times: Expr.subtract(size, inStreams) },
     target: Walk.stateOfPart(names, row, part),
@@ -67,7 +81,7 @@ const alone = (names: Walk.WalkNames): Lane => {
   }
 }
 
-const shared = (names: Walk.WalkNames, interleaved: Expr.Expr<"bool">, lanes: Lanes): Lane => {
+const shared = ({ commutative, interleaved, lanes, names }: LaneOptions): Lane => {
   const height = groupItems / lanes
   const rows = Walk.scalar(names.rows)
   const across = Walk.isSet(Walk.scalar(names.across))
@@ -87,17 +101,34 @@ const shared = (names: Walk.WalkNames, interleaved: Expr.Expr<"bool">, lanes: La
   const rounds = Walk.quotient(each, constant(streams))
   const inStreams = Expr.multiply(rounds, streams)
   const own = Expr.add(each, Expr.where(Expr.less(lane, more), constant(1), constant(0)))
-  const step = Expr.where(interleaved, constant(lanes), constant(1))
-  const before = Expr.where(interleaved, lane, Walk.multiplyAdd(Expr.minimum(lane, more), lane, each))
-  const first = Expr.add(begin, before)
+  const left = Expr.subtract(own, inStreams)
+  const inRuns = (): Moves => {
+    const first = Expr.add(begin, Walk.multiplyAdd(Expr.minimum(lane, more), lane, each))
+    return {
+      begin: first,
+      apart: rounds,
+      advance: constant(1),
+      rest: { begin: Expr.add(first, inStreams), step: constant(1), times: left }
+    }
+  }
+  const inTurns = (): Moves => {
+    const turns = Walk.isSet(Walk.scalar(interleaved))
+    return {
+      begin: Walk.multiplyAdd(begin, lane, Expr.where(turns, constant(1), inStreams)),
+      apart: Expr.where(turns, constant(lanes), constant(1)),
+      advance: Expr.where(turns, constant(streams * lanes), constant(streams)),
+      rest: {
+        begin: Walk.multiplyAdd(Expr.add(begin, lane), inStreams, constant(lanes)),
+        step: constant(lanes),
+        times: left
+      }
+    }
+  }
   const width = Expr.leftShift(constant(1), Walk.position)
   return {
     row,
-    begin: first,
-    apart: Expr.where(interleaved, constant(lanes), rounds),
-    advance: Expr.where(interleaved, constant(streams * lanes), constant(1)),
+    ...(commutative ? inTurns() : inRuns()),
     rounds,
-    rest: { begin: Walk.multiplyAdd(first, inStreams, step), step, times: Expr.subtract(own, inStreams) },
     target: Walk.stateOfPart(names, row, part),
     sharing: {
       steps: Math.log2(lanes),

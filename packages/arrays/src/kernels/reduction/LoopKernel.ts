@@ -4,7 +4,7 @@
  * @internal
  */
 import * as Kernel from "effect-gpu-pool/Kernel"
-import type { LocalArg, NumericArgument } from "effect-gpu-pool/KernelArgument"
+import type { LocalArg, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import type * as Expr from "../Expr.ts"
 import { dtypesOf, usedIn } from "../expression/Inspection.ts"
@@ -13,7 +13,7 @@ import { groupItems } from "./Division.ts"
 /** A kernel of the same statements in every language; for workgroups, where it has local memory. */
 export const make = (options: {
   readonly name: string
-  readonly args: ReadonlyArray<NumericArgument>
+  readonly args: ReadonlyArray<VectorArg | ScalarArg>
   readonly local?: ReadonlyArray<LocalArg> | undefined
   /** The scalar with the most elements of an item. */
   readonly span: string

@@ -9,6 +9,7 @@ import type { Kernel } from "effect-gpu-pool/Kernel"
 import { LocalArg, type NumericArgument, ScalarArg, VectorArg } from "effect-gpu-pool/KernelArgument"
 import type { LanguageWriter } from "effect-gpu-pool/LanguageWriter"
 import * as Expression from "../expression/Expression.ts"
+import * as Fours from "../expression/Fours.ts"
 import { Statements } from "../expression/Statements.ts"
 import { ArgumentNames } from "./ArgumentNames.ts"
 import { groupItems, type Lanes } from "./Division.ts"
@@ -39,17 +40,23 @@ export interface PassOptions {
   /** The state of an element, given the names of the walk's scalars. */
   readonly map: (names: Walk.WalkNames) => State.StateExprs
   readonly combine: State.Combine
+  /** Whether states may be combined in another order than that of the elements. */
+  readonly commutative: boolean
 }
 
-/** The kernel that reduces the states that `map` makes from the arguments. */
-export const generate = (options: PassOptions, lanes: Lanes): ReductionPass => {
-  const { args, combine, name, state } = options
-  const free = new ArgumentNames(name, args)
+/**
+ * The kernel that reduces the states that `map` makes from the arguments. It loads four neighbours at once from the vectors
+ * named by `fours`: lanes whose streams take turns in a run, of which each begins at a multiple of four.
+ */
+export const generate = (options: PassOptions, lanes: Lanes, fours = Fours.none): ReductionPass => {
+  const { combine, commutative, name, state } = options
+  const args = options.args.map((argument) => inFours(argument, fours.get(argument.name)))
+  const free = new ArgumentNames(name, options.args)
   const names: PassNames = { ...Walk.walkNames(free), interleaved: free.add("interleaved") }
   const outputs = state.map(({ dtype }, index) => VectorArg(dtype, free.add(`state${index}`), { access: "write" }))
   const shared = state.map(({ dtype }, index) => LocalArg(dtype, free.add(`shared${index}`), groupItems))
-  const lane = Lane.make(names, names.interleaved, lanes)
-  const body: Body = { lane, outputs, shared, state, combine, map: options.map(names) }
+  const lane = Lane.make({ names, interleaved: names.interleaved, lanes, commutative })
+  const body: Body = { lane, outputs, shared, state, combine, map: options.map(names), fours }
   return {
     kernel: LoopKernel.make({
       name,
@@ -69,6 +76,11 @@ export const generate = (options: PassOptions, lanes: Lanes): ReductionPass => {
     names
   }
 }
+
+const inFours = (argument: NumericArgument, dtype: Fours.FourType | undefined): VectorArg | NumericArgument =>
+  dtype === undefined ? argument : VectorArg(Fours.fourOf(dtype), argument.name, { access: "read" })
+
+const fourName = (vector: string): string => `${vector}__four`
 
 /** The kernel that reduces the states of an earlier kernel. */
 export const generateFurther = (options: Omit<PassOptions, "args" | "map">, lanes: Lanes): ReductionPass => {
@@ -93,6 +105,7 @@ interface Body {
   readonly state: ReadonlyArray<State.Component>
   readonly combine: State.Combine
   readonly map: State.StateExprs
+  readonly fours: Fours.Fours
 }
 
 /** Statements for an item. */
@@ -118,21 +131,28 @@ const write = (writer: LanguageWriter, body: Body): ReadonlyArray<string> => {
 }
 
 /** The streams of a lane, and the elements that are left. */
-const numbers = Array.from({ length: Lane.streams + 1 }, (_, stream) => String(stream))
+const streamNames = Array.from({ length: Lane.streams + 1 }, (_, stream) => String(stream))
 
 /** Combines the elements of each stream in a state of its own, and then these states. */
 const inStreams = (
   writer: LanguageWriter,
-  { combine, lane, map, state }: Body,
+  { combine, fours, lane, map, state }: Body,
   item: Statements
 ): ReadonlyArray<string> => {
   const neutral = State.neutralState(state)
-  const all = numbers.map((of) => {
+  const { fours: numbers } = writer.language
+  const all = streamNames.map((of, stream) => {
     const [position, prefix] = [`k${of}__`, `t${of}`]
+    const place = stream === Lane.streams
+      ? writer.apply("bitwiseAnd", [position, writer.constant(3, "u32")], "u32", "u32")
+      : writer.constant(stream, "u32")
+    const own = (vector: string): string | undefined =>
+      fours.has(vector) ? numbers?.number(fourName(vector), place) : undefined
     const element = new Statements(writer, {
       index: position,
       indexVaries: true,
       variables: { [Walk.rowVariable]: false },
+      own,
       prefix
     })
     const variables = neutral.map((expr, index) =>
@@ -155,18 +175,25 @@ const inStreams = (
       ...inside
     ]
   )
+  const loads = (position: string): ReadonlyArray<string> => {
+    const place = writer.quotient(position, writer.constant(Lane.streams, "u32"))
+    return [...fours].flatMap(([vector, dtype]) => numbers?.load(fourName(vector), vector, place, dtype) ?? [])
+  }
   const rest = all[Lane.streams]!
   return [
     ...all.flatMap(({ before }) => before),
-    ...writer.walk({ position: all[0]!.position, begin: begin!, step: step!, times: times! }, round),
+    ...writer.walk({ position: all[0]!.position, begin: begin!, step: step!, times: times! }, [
+      ...loads(all[0]!.position),
+      ...round
+    ]),
     ...writer.walk({
       position: rest.position,
       begin: item.value(lane.rest.begin),
       step: item.value(lane.rest.step),
       times: item.value(lane.rest.times)
-    }, rest.inside),
+    }, [...loads(rest.position), ...rest.inside]),
     ...neutral.map(({ type }, index) => writer.variable(State.variableOf(index), type, State.variableOf(index, "0"))),
-    ...numbers.slice(1).flatMap((of) =>
+    ...streamNames.slice(1).flatMap((of) =>
       State.combining(writer, combine(State.gathered(state), State.gathered(state, of)), `c${of}`)
     )
   ]
