@@ -112,8 +112,8 @@ const groupsOf = <A>(
   return [...groups]
 }
 
-/** The part of the repository: a package, a folder of `src`, or another top-level folder. */
-const partOf = ({ file }: Example): string => /^(?:src|packages)\/[^/]+(?=\/)|^[^/]+/.exec(file)?.[0] ?? file
+/** The part of the repository: a top-level folder. */
+const partOf = ({ file }: Example): string => /^[^/]+/.exec(file)?.[0] ?? file
 
 /**
  * The examples of one part of the repository run in one process, one after the other, because loading takes longest.
@@ -127,9 +127,10 @@ const programs: ReadonlyArray<Program> = groupsOf(
   examples: first === undefined ? [] : [first, ...others]
 }))
 
-const mainOf = (program: Program): string => {
-  const calls = program.examples.map((example) => {
-    const path = write("run", example, executable(example))
+/** A program that runs examples one after the other, on a device if one is given. */
+const mainOf = (examples: ReadonlyArray<Example>, device?: Device): string => {
+  const calls = examples.map((example) => {
+    const path = write(`run ${device?.layer ?? ""}`, example, executable(example, device))
     return `await run(${JSON.stringify(place(example))}, () => import(${JSON.stringify(pathToFileURL(path))}))`
   })
   const run = "const run = (place, load) => load().catch((cause) => { throw new Error(`${place} fails`, { cause }) })"
@@ -146,7 +147,7 @@ describe("examples", () => {
     const needs = group[0]?.needs ?? []
     describeWith(needs, ["run", ...needs].join(" on "), () => {
       it.concurrent.each(group)("$title", async (program) => {
-        const { output, status } = await run(["--input-type=module", "--eval", mainOf(program)])
+        const { output, status } = await run(["--input-type=module", "--eval", mainOf(program.examples)])
         assert.strictEqual(status, 0, asInDocuments(output))
       })
     })
@@ -170,10 +171,8 @@ describe("examples of portable kernels", () => {
         assert.sameMembers([...new Set(found.map(({ file }) => file))], portable)
       })
 
-      it.concurrent.each(found)("of $file, line $line", async (example) => {
-        const path = write(needs, example, executable(example, device))
-        const main = `await import(${JSON.stringify(pathToFileURL(path))})`
-        const { output, status } = await run(["--input-type=module", "--eval", main])
+      it("are right", async () => {
+        const { output, status } = await run(["--input-type=module", "--eval", mainOf(found, device)])
         assert.strictEqual(status, 0, asInDocuments(output))
       })
     })
@@ -186,8 +185,7 @@ const only = (markdown: string): Example => {
   return example
 }
 const fence = (code: string, tags = ""): Example => only(`Text.\n\n\`\`\`ts${tags}\n${code}\n\`\`\`\n`)
-const runAlone = (example: Example) =>
-  run(["--input-type=module", "--eval", mainOf({ title: "", needs: [], examples: [example] })])
+const runAlone = (example: Example) => run(["--input-type=module", "--eval", mainOf([example])])
 
 describe("the check itself", () => {
   it("accepts a project without examples", async () => {

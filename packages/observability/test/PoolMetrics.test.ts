@@ -19,7 +19,7 @@ import * as Metric from "effect/Metric"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/testing/TestClock"
 import * as fc from "fast-check"
-import { runs } from "../../../test/support/explore.ts"
+import { isWhole, runs } from "../../../test/support/explore.ts"
 import { run, steps } from "../../../test/support/poolPrograms.ts"
 import { countOf, inOwnRegistry, named, series, valueOf } from "../../../test/support/registries.ts"
 import { stepsTaken } from "../../../test/support/stepsTaken.ts"
@@ -423,10 +423,10 @@ describe("series", () => {
         deepStrictEqual(yield* numbers, ["tested 1: 0"])
       })
       const device = Layer.provideMerge(Host.layer(), PoolEvents.layer)
-      const { schedules } = yield* Schedules.explore(
-        program.pipe(Effect.scoped, Effect.provide(device), inOwnRegistry),
-        { deviations: 1 }
-      )
+      const whole = program.pipe(Effect.scoped, Effect.provide(device), inOwnRegistry)
+      const { schedules } = isWhole
+        ? yield* Schedules.explore(whole, { deviations: 1 })
+        : yield* Schedules.random(whole, { schedules: 200 })
       assert.isAbove(schedules, 50)
       strictEqual(most, 4)
     }))
