@@ -4,7 +4,6 @@
  *
  * @internal
  */
-import { Fleet, FleetStorage } from "@effect-gpu-pool/fleet"
 import type * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
@@ -62,9 +61,13 @@ const secretOf = Effect.fnUntraced(function*(file: Option.Option<string>) {
 
 const isPostgres = (storage: string): boolean => /^postgres(?:ql)?:\/\//.test(storage)
 
+/** Loaded here alone: its cluster takes a third of the time in which any other command starts. */
+const loadFleet = Effect.promise(() => import("@effect-gpu-pool/fleet"))
+
 /** The fleet opens any file by making it, and then there is no host. */
 const sqlite = (file: string): Layer.Layer<SqlClient, CliError.UserError, FileSystem.FileSystem> =>
   Layer.unwrap(Effect.gen(function*() {
+    const { FleetStorage } = yield* loadFleet
     const files = yield* FileSystem.FileSystem
     if (!(yield* Effect.orElseSucceed(files.exists(file), () => false))) {
       return yield* failing(
@@ -108,6 +111,7 @@ const postgres = (address: string): Layer.Layer<SqlClient, CliError.UserError> =
 /** A client of the fleet, until the scope closes. */
 export const connect = Effect.fn("FleetConnection.connect")(function*({ secretFile, storage }: Connection) {
   const secret = yield* secretOf(secretFile)
+  const { Fleet } = yield* loadFleet
   const client = Layer.catchTag(
     Fleet.layerClient({ secret }),
     "GpuError",
