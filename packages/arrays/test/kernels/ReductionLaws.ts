@@ -42,10 +42,7 @@ export const lengths = [
   4095,
   4096,
   4097
-]
-  .concat(
-    [65_537, 262_144, 262_145, 262_148, 1_000_003]
-  )
+].concat([65_537, 262_144, 262_145, 262_148, 1_000_003])
 
 type Numbers = DType.TypedArrayOf["f32" | "i32" | "u32"]
 
@@ -194,6 +191,19 @@ const wholes = ReductionKernel.make({
   map: ({ x }) => x,
   combine: (a, b) => Expr.add(a, b),
   neutral: 0
+})
+
+const shifted = ReductionKernel.make({
+  name: "shifted",
+  args: [
+    VectorArg("i32", "x", { access: "read" }),
+    VectorArg("i32", "one", { access: "read" }),
+    VectorArg("i32", "unread", { access: "read" })
+  ],
+  map: ({ one, x }) => Expr.add(x, Expr.at(one, 0)),
+  combine: (a, b) => Expr.add(a, b),
+  neutral: 0,
+  commutative: true
 })
 
 /** The bits of 2 as a half. */
@@ -352,6 +362,14 @@ export const reductionLaws = (gpu: Layer.Layer<Gpu, unknown>, longest = Infinity
             reduced(1, data, order, 1, multiplied.f32)
           ])
         }
+      }))
+
+    it.effect("takes a vector of one element that it reads at one index, and one that it does not read", () =>
+      Effect.gen(function*() {
+        const x = yield* upload(Int32Array.from({ length: 1000 }, (_, k) => k))
+        const [one, unread] = [yield* upload(Int32Array.of(3)), yield* upload(Int32Array.of(4))]
+        const lease = yield* ReductionKernel.run(shifted, { x, one, unread }, 1000)
+        deepStrictEqual(Array.from(yield* CommandQueue.read(lease, Int32Array)), [502_500])
       }))
 
     it.effect("gives NaN for a minimum of NaN, and neutral values for nothing", () =>
