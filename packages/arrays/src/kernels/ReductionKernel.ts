@@ -105,8 +105,9 @@ export interface ReductionOptions<Args extends ReadonlyArray<InputArgument>, D e
   /** The neutral element of `combine`, on either side; the result for no elements. */
   readonly neutral: Expr.Literal<D>
   /**
-   * Whether `combine(a, b)` is also `combine(b, a)`, up to rounding. Then neighbouring items of a device read
-   * neighbouring elements, which is fast on GPUs. Default: false, which keeps the order of the elements.
+   * Whether `combine(a, b)` is also `combine(b, a)`, up to rounding. Then neighbouring items of a GPU read neighbouring
+   * elements, and an item of a CPU reads four neighbours at a time, which is faster. Default: false, which keeps the order
+   * of the elements.
    */
   readonly commutative?: boolean | undefined
 }
@@ -132,7 +133,7 @@ const known = KnownOptions.of<ReductionOptions<ReadonlyArray<InputArgument>, DTy
  *
  * The order of combination depends only on the number of elements, `commutative` and the kind of device, never on timing,
  * so equal input gives equal output on a device. Floats that a CPU, a GPU and the host combine may differ by rounding. A
- * chain of combinations is at most `n / 65536 + 600` long instead of `n`, and so is the number of rounding errors that a
+ * chain of combinations is at most `n / 262144 + 1100` long instead of `n`, and so is the number of rounding errors that a
  * float sum accumulates.
  *
  * **Example** (The dot product of two vectors)

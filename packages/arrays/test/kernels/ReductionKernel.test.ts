@@ -64,7 +64,7 @@ describe("the parts of a reduction", () => {
 
   it("keep chains of combinations short", () => {
     fc.assert(fc.property(length, runner, (length, runner) => {
-      assert.isAtMost(chainOf(1, length, runner), length / 65_536 + 1100)
+      assert.isAtMost(chainOf(1, length, runner), length / 262_144 + 1100)
     }))
   })
 
