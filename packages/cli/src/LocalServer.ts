@@ -5,6 +5,7 @@
  * @internal
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { line } from "effect-gpu-pool/Format"
 import * as Effect from "effect/Effect"
 import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -13,7 +14,6 @@ import type * as Scope from "effect/Scope"
 // NodeHttpServer takes a server of Node; no module of Effect counts its connections.
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
-import { line } from "./Printable.ts"
 
 /** The most connections at a time. */
 export const mostConnections = 64

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { line } from "effect-gpu-pool/Format"
 import type * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Console from "effect/Console"
@@ -14,7 +15,6 @@ import { isPlatformError, type PlatformError } from "effect/PlatformError"
 import * as Stream from "effect/Stream"
 import { failing } from "./Ending.ts"
 import { printAll } from "./Output.ts"
-import { line } from "./Printable.ts"
 import { reasonOf } from "./recordings/RecordingInput.ts"
 
 /** The flags of commands that write a file. */

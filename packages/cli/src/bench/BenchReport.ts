@@ -5,10 +5,10 @@
  * @internal
  */
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
+import { line } from "effect-gpu-pool/Format"
 import type { ListedDevice } from "effect-gpu-pool/ListedDevice"
 import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
-import { line } from "../Printable.ts"
 import type { Allocation, DeviceFigures, Transfer } from "./DeviceFigures.ts"
 
 export interface MeasuredDevice {

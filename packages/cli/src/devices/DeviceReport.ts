@@ -9,9 +9,9 @@ import type { GroupLimits } from "effect-gpu-pool/DeviceInfo"
 import type { Choice } from "effect-gpu-pool/Devices"
 import * as DeviceSelector from "effect-gpu-pool/DeviceSelector"
 import type { DriverFact, DriverFacts } from "effect-gpu-pool/DriverFacts"
+import { line, list } from "effect-gpu-pool/Format"
 import type { ListedDevice, Named } from "effect-gpu-pool/ListedDevice"
 import * as Format from "../Format.ts"
-import { line, list } from "../Printable.ts"
 import * as Table from "../Table.ts"
 
 export type Device = ListedDevice

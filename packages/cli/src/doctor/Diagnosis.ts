@@ -3,7 +3,7 @@
  *
  * @internal
  */
-import { list } from "../Printable.ts"
+import { list } from "effect-gpu-pool/Format"
 import type { ProbedDevice, ProbeResult } from "./ChildAnswer.ts"
 import * as InstallCommands from "./InstallCommands.ts"
 import type { Remedy } from "./InstallCommands.ts"

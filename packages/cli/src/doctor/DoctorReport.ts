@@ -4,8 +4,8 @@
  *
  * @internal
  */
+import { line, list } from "effect-gpu-pool/Format"
 import type { Style } from "../Output.ts"
-import { line, list } from "../Printable.ts"
 import type { ProbedDevice } from "./ChildAnswer.ts"
 import type { Diagnosis, Part } from "./Diagnosis.ts"
 import type { Remedy } from "./InstallCommands.ts"

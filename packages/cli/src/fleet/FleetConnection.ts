@@ -4,6 +4,7 @@
  *
  * @internal
  */
+import { line } from "effect-gpu-pool/Format"
 import type * as CliError from "effect/cli/CliError"
 import * as Flag from "effect/cli/Flag"
 import * as Config from "effect/Config"
@@ -15,7 +16,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { SqlClient } from "effect/sql/SqlClient"
 import { failing, forUser } from "../Ending.ts"
-import { line, messageOf } from "../Printable.ts"
+import { messageOf } from "../Printable.ts"
 import { reasonOf } from "../recordings/RecordingInput.ts"
 
 const variables = { storage: "EFFECT_GPU_POOL_FLEET_STORAGE", secret: "EFFECT_GPU_POOL_FLEET_SECRET" }

@@ -5,9 +5,10 @@
  * @internal
  */
 import type { FleetModel } from "@effect-gpu-pool/fleet"
+import { line, list } from "effect-gpu-pool/Format"
 import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
-import { json as asJson, line, list } from "../Printable.ts"
+import { json as asJson } from "../Printable.ts"
 import { withoutEnd, withoutMiddle } from "../ShortName.ts"
 import { type Column, table } from "../Table.ts"
 

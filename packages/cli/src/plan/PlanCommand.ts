@@ -4,6 +4,7 @@
  * @internal
  */
 import * as Plan from "@effect-gpu-pool/observability/Plan"
+import { line } from "effect-gpu-pool/Format"
 import * as Cause from "effect/Cause"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
@@ -16,7 +17,7 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import { failing } from "../Ending.ts"
 import { jsonFlag, onStderr, width } from "../Output.ts"
-import { failureOf, json as asJson, line } from "../Printable.ts"
+import { failureOf, json as asJson } from "../Printable.ts"
 import * as PlanText from "./PlanText.ts"
 import { load } from "./ProgramFile.ts"
 

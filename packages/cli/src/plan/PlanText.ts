@@ -5,8 +5,8 @@
  * @internal
  */
 import type { Plan, PlanHolder } from "@effect-gpu-pool/observability/Plan"
+import { line } from "effect-gpu-pool/Format"
 import * as Format from "../Format.ts"
-import { line } from "../Printable.ts"
 import { type Limits, millis, shownLimit } from "../replay/ReplayText.ts"
 import { table } from "../Table.ts"
 

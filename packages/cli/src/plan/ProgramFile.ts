@@ -3,11 +3,12 @@
  *
  * @internal
  */
+import { line, list } from "effect-gpu-pool/Format"
 import type * as CliError from "effect/cli/CliError"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { failing } from "../Ending.ts"
-import { failureOf, line, list } from "../Printable.ts"
+import { failureOf } from "../Printable.ts"
 
 /** The exports that are tried if the user names none. */
 const usual = ["default", "program"]

@@ -5,6 +5,7 @@
  */
 import { CupyLog, RmmLog, TorchSnapshot } from "@effect-gpu-pool/observability"
 import { fromLines, type Recording } from "@effect-gpu-pool/observability/Recording"
+import { line } from "effect-gpu-pool/Format"
 import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as CliError from "effect/cli/CliError"
 import * as Console from "effect/Console"
@@ -19,7 +20,7 @@ import * as Sink from "effect/Sink"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { failing } from "../Ending.ts"
-import { line, messageOf } from "../Printable.ts"
+import { messageOf } from "../Printable.ts"
 
 /** Whether an input is the address of a running program. */
 export const isAddress = (input: string): boolean => /^https?:\/\//.test(input)

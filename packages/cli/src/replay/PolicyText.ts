@@ -5,7 +5,7 @@
  */
 import { type BufferPool, EvictionPolicy, SizePolicy } from "effect-gpu-pool"
 import { PoolStrategy } from "effect-gpu-pool/allocators"
-import { line, list } from "../Printable.ts"
+import { line, list } from "effect-gpu-pool/Format"
 
 const names = ["default", "exact", "leadingBits", "sizeClasses", "table"] as const
 

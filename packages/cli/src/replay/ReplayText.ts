@@ -7,9 +7,9 @@
 import type { PoolEvent } from "@effect-gpu-pool/observability"
 import { events as eventsOf, type Recording } from "@effect-gpu-pool/observability/Recording"
 import type { FailedRequest, ReplayReport, SmallestLimit } from "@effect-gpu-pool/observability/Replay"
+import { line } from "effect-gpu-pool/Format"
 import * as Struct from "effect/Struct"
 import * as Format from "../Format.ts"
-import { line } from "../Printable.ts"
 import { table } from "../Table.ts"
 
 export interface Counts extends Omit<ReplayReport, "failed" | "recording"> {

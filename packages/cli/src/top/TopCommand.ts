@@ -5,6 +5,7 @@
  * @internal
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { line } from "effect-gpu-pool/Format"
 import type * as Cause from "effect/Cause"
 import type * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
@@ -33,7 +34,7 @@ import type { Terminal } from "effect/Terminal"
 import { failing } from "../Ending.ts"
 import { mostBytes, serve } from "../LocalServer.ts"
 import { height, print, redraw, style, width } from "../Output.ts"
-import { line, messageOf } from "../Printable.ts"
+import { messageOf } from "../Printable.ts"
 import * as TopReport from "./TopReport.ts"
 import { type Answer, memoriesOf, Watched } from "./Watched.ts"
 

@@ -4,9 +4,10 @@
  *
  * @internal
  */
+import { line, list } from "effect-gpu-pool/Format"
 import * as Format from "../Format.ts"
 import type { Style } from "../Output.ts"
-import { json as asJson, line, list } from "../Printable.ts"
+import { json as asJson } from "../Printable.ts"
 import { columnsOf, withoutEnd, withoutMiddle } from "../ShortName.ts"
 import { table } from "../Table.ts"
 import { type Answer, hitRate, type Watched, type WatchedMemory } from "./Watched.ts"

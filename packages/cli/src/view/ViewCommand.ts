@@ -6,6 +6,7 @@
  */
 import type { Recording } from "@effect-gpu-pool/observability/Recording"
 import * as Viewer from "@effect-gpu-pool/observability/Viewer"
+import { line } from "effect-gpu-pool/Format"
 import type * as Arr from "effect/Array"
 import * as Argument from "effect/cli/Argument"
 import type * as CliError from "effect/cli/CliError"
@@ -26,7 +27,6 @@ import * as Stream from "effect/Stream"
 import { failing } from "../Ending.ts"
 import { serve } from "../LocalServer.ts"
 import * as OutputFile from "../OutputFile.ts"
-import { line } from "../Printable.ts"
 import { inputs, isAddress, read, reasonOf } from "../recordings/RecordingInput.ts"
 
 const parameters = {

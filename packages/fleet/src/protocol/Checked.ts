@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import { formatted } from "effect-gpu-pool/Format"
 import { type GpuError, invalidRequest } from "effect-gpu-pool/GpuError"
 import * as KnownOptions from "effect-gpu-pool/KnownOptions"
 import * as Duration from "effect/Duration"
@@ -26,24 +27,10 @@ export const checked = (
     return Effect.void
   })
 
-/** A value in a few words. Of an object nothing is said, since it may be secret. */
-const shown = (value: unknown): string => {
-  switch (typeof value) {
-    case "string":
-      return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}...` : value)
-    case "object":
-      return value === null ? "null" : Array.isArray(value) ? "an array" : "an object"
-    case "function":
-      return "a function"
-    default:
-      return String(value)
-  }
-}
-
 /** A value for which `test` holds. */
 export const is =
   (expected: string, hint: string, test: (value: unknown) => boolean): Check => (operation, name, value) =>
-    test(value) ? undefined : invalidRequest(operation, `${name} ${shown(value)} is no ${expected}`, hint)
+    test(value) ? undefined : invalidRequest(operation, `${name} ${formatted(value)} is no ${expected}`, hint)
 
 /** May be left out. */
 export const optional = (check: Check): Check => (operation, name, value) =>
@@ -135,7 +122,7 @@ export const duration = (expected: string, test: (millis: number) => boolean): C
 export const record = (check: Check, keys: Check = any): Check => (operation, name, value) => {
   if (!isPlain(value)) return noObject(operation, name, value, "Pass an object.")
   for (const [key, member] of Object.entries(value)) {
-    const problem = keys(operation, `a name in ${name}`, key) ?? check(operation, `${name}[${shown(key)}]`, member)
+    const problem = keys(operation, `a name in ${name}`, key) ?? check(operation, `${name}[${formatted(key)}]`, member)
     if (problem !== undefined) return problem
   }
   return undefined
@@ -143,7 +130,9 @@ export const record = (check: Check, keys: Check = any): Check => (operation, na
 
 /** An array whose elements all pass this check. */
 export const array = (check: Check): Check => (operation, name, value) => {
-  if (!Array.isArray(value)) return invalidRequest(operation, `${name} ${shown(value)} is no array`, "Pass an array.")
+  if (!Array.isArray(value)) {
+    return invalidRequest(operation, `${name} ${formatted(value)} is no array`, "Pass an array.")
+  }
   for (const [index, element] of value.entries()) {
     const problem = check(operation, `${name}[${index}]`, element)
     if (problem !== undefined) return problem
@@ -155,7 +144,7 @@ const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value)
 
 const noObject = (operation: string, name: string, value: unknown, hint: string): GpuError =>
-  invalidRequest(operation, `${name} ${shown(value)} is no object`, hint)
+  invalidRequest(operation, `${name} ${formatted(value)} is no object`, hint)
 
 /** The options of a call, which errors call `options`, and options within them: an object with these members and no others. */
 export const options = <A extends object>(checks: { readonly [K in keyof A]-?: Check }): Check => {
