@@ -340,7 +340,7 @@ export const split: {
   const axis = Shape.axisIn(operation, options, self.shape, 0)
   if (axis instanceof GpuError) return axis
   const length = self.shape[axis]!
-  const cuts = isList(parts) ? parts : equalCuts(operation, parts, length, self.shape)
+  const cuts = isList(parts) ? givenCuts(operation, parts) : equalCuts(operation, parts, length, self.shape)
   if (cuts instanceof GpuError) return cuts
   const before = self.shape.slice(0, axis).map(() => ({}))
   return Effect.andThen(
@@ -351,6 +351,15 @@ export const split: {
     )
   )
 }, isDataFirst(3))
+
+/** A missing position would be the end of the axis. */
+const givenCuts = (operation: string, cuts: ReadonlyArray<number>): ReadonlyArray<number> | GpuError => {
+  for (let at = 0; at < cuts.length; at++) {
+    if (Number.isSafeInteger(cuts[at])) continue
+    return invalidRequest(operation, `position ${at} to cut before is ${formatted(cuts[at])}`, "Pass whole numbers.")
+  }
+  return cuts
+}
 
 /** More parts would be more arrays than programs have. */
 const maxParts = 65_536

@@ -66,7 +66,8 @@ export const tile: {
   const shape: Array<number> = []
   const repeated = { shape: [] as Array<number>, strides: [] as Array<number>, offset: self.offset }
   for (let axis = 0; axis < rank; axis++) {
-    const count = given[axis - rank + given.length] ?? 1
+    const at = axis - rank + given.length
+    const count = at < 0 ? 1 : given[at]!
     const problem = Shape.countProblem(operation, "a count", count)
     if (problem !== undefined) return problem
     const own = axis - rank + self.shape.length

@@ -150,7 +150,7 @@ const known = KnownOptions.of<IterateOptions<unknown>>({
 const problemOf = <S, E, R, E2, R2>(
   options: IterateOptions<S, E, R, E2, R2>
 ): GpuError | undefined => {
-  if (options === undefined) {
+  if (typeof options !== "object" || options === null) {
     return wrongValue(operation, options, "options", "Pass an object with a body, and times or while.")
   }
   const unknown = KnownOptions.problem(operation, options, known)
