@@ -25,8 +25,8 @@ const Figures = Schema.Struct({
 })
 
 /**
- * The most rounds that compile code, kernels and fill pools: V8 optimises what a round runs after some hundred of them. Where rounds
- * are few, they are long, and as many are enough.
+ * The most rounds before those that are measured. They compile code and kernels and fill pools, and V8 optimises what a round runs
+ * after some hundred of them. Long rounds are few, and then as many before them are enough.
  */
 const mostWarmUp = 300
 

@@ -22,7 +22,7 @@ import { secret, until } from "../support/servedCalls.ts"
 import { addressOf, assigned, held, shardOf } from "../support/shards.ts"
 import { temporaryFolder } from "../support/temporary.ts"
 
-/** Hosts see each other after a few milliseconds; nobody is taken for dead. */
+/** Hosts see each other after a few milliseconds, and none counts as lost while the test runs. */
 const timing = { heartbeat: 20, brokerTimeout: "1 minute", hostTimeout: "2 minutes" } as const
 
 /** Must not run twice. */

@@ -48,9 +48,9 @@ export interface Compiled<in Args extends ReadonlyArray<unknown>, out A, out E, 
   ) => Effect.Effect<number, E | GpuError, Exclude<R, ArrayServices> | ArrayServices>
 }
 
-/** How many kinds of arguments a function keeps traces for, on one queue. */
 const operation = "DeviceArray.compile"
 
+/** How many kinds of arguments a function keeps traces for, on one queue. */
 const mostVariants = 16
 
 /**
