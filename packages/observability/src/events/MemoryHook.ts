@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Format from "effect-gpu-pool/Format"
 import type {
   DriverAsked,
   Freed,
@@ -18,7 +19,6 @@ import type {
 } from "effect-gpu-pool/PoolEvent"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
-import { printable } from "../formats/TextInput.ts"
 import * as PoolEvents from "./PoolEvents.ts"
 
 /**
@@ -182,7 +182,7 @@ const call = (hook: MemoryHook, event: PoolEvent): void => {
  */
 export const debugPrint = (print: (line: string) => void): MemoryHook => {
   const write = (hook: string, { device, pool, ...sizes }: Line): void =>
-    print(printable(JSON.stringify({ hook, device_id: device, pool, ...sizes })))
+    print(Format.line(JSON.stringify({ hook, device_id: device, pool, ...sizes }), Infinity))
   return {
     onAllocate: ({ block, capacity, device, pool }) => write("alloc", { device, pool, mem_size: capacity, block }),
     onLease: (event) =>

@@ -3,6 +3,7 @@
  *
  * @internal
  */
+import * as Format from "effect-gpu-pool/Format"
 import { type GpuError, isGpuError } from "effect-gpu-pool/GpuError"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
@@ -78,15 +79,8 @@ export const parsedJson = (text: string): unknown => {
   }
 }
 
-/** Control characters, line separators, characters that change the direction of text, and lone surrogates. */
-const steering = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
-
-/** JSON, or text with quoted strings, whose printing steers no terminal: what could is escaped. */
-export const printable = (text: string): string =>
-  text.replace(steering, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
 /** A value of a file as messages and logs show it. */
 export const shown = (value: unknown): string => {
-  const text = printable(format(value))
+  const text = Format.line(format(value), Infinity)
   return text.length > 60 ? `${text.slice(0, 60)}...` : text
 }
