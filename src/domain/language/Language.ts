@@ -39,7 +39,8 @@ export interface Language {
 }
 
 /**
- * Lines that are run for one value after the other. They see it by a name, and by another its place in the list, a u32.
+ * Lines that are run for one value of a list after the other. In them `value` is the name of the value, and `place` that of its place in
+ * the list, a u32.
  *
  * @category models
  * @since 0.1.0
@@ -51,7 +52,7 @@ export interface Turn {
 }
 
 /**
- * Vectors of eight numbers, for products of matrices. The type of a sum is the one that adds and multiplies as `dtype` does.
+ * Vectors of eight numbers, for products of matrices. Variables of sums may have any type that adds and multiplies as `sum` does.
  *
  * @category models
  * @since 0.1.0
