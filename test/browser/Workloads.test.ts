@@ -24,7 +24,7 @@ const assets = (): Readonly<Record<string, File>> => ({
 const large: ReadonlyArray<{ readonly library: string; readonly file: string; readonly course: Course }> = [
   { library: "TensorFlow.js: prompts", file: "tensorflowPrompts.ts", course: { steps: 6, passesThrough: true } },
   { library: "TensorFlow.js: images", file: "tensorflowImages.ts", course: { steps: 5, passesThrough: true } },
-  { library: "onnxruntime-web: KV cache", file: "onnxCache.ts", course: { steps: 4 } },
+  { library: "onnxruntime-web: KV cache", file: "onnxCache.ts", course: { steps: 4, layers: 4 } },
   { library: "onnxruntime-web: texts", file: "onnxLengths.ts", course: { steps: 4 } }
 ]
 

@@ -72,12 +72,16 @@ describe("an allocator that keeps a spare conforms in everything", () => {
   conformsToo(Host.layer(), suite, 0.01)
 })
 
-for (const platform of platforms) {
+const allocators = Object.entries(lawful)
+
+for (const [place, platform] of platforms.entries()) {
   const { layer, name, needs, tests } = platform
   describeWith(needs, `on ${name}`, () => {
-    for (const [what, allocator] of Object.entries(lawful)) {
+    for (const [nth, [what, allocator]] of allocators.entries()) {
+      // The host has each test with every allocator. On the others a test has one, and on the next platform the next one.
+      const dealt = place === 0 ? tests : tests.filter((_, at) => (at + place) % allocators.length === nth)
       describe(`an allocator that ${what} conforms`, () => {
-        conformsToo(layer, tests.map(onAllocator(allocator)), 0.01)
+        conformsToo(layer, dealt.map(onAllocator(allocator)), 0.01)
       })
     }
 

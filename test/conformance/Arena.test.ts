@@ -13,5 +13,6 @@ const onArenas = <A, E>(device: Layer.Layer<A, E>): Layer.Layer<A, E> =>
 const layer = onArenas(Host.layer({ maxBindingSize: 128 * 1024 * 1024 }))
 
 describe("pools on arenas conform on the host", () => {
-  conforms(layer, Conformance.suite(layer))
+  // What languages make of expressions is the same with any strategy.
+  conforms(layer, Conformance.suite(layer).filter(({ group }) => group !== "expressions"))
 })

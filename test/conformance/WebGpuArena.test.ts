@@ -17,7 +17,8 @@ const onArenas = <A, E>(device: Layer.Layer<A, E>): Layer.Layer<A, E> =>
 const layer = onArenas(WebGpu.layer({ kernelCacheCapacity: 4 }))
 
 describeWith(["webgpu"], "pools on arenas conform on WebGPU", () => {
-  conformsToo(layer, Conformance.suite(layer))
+  // What languages make of expressions is the same with any strategy.
+  conformsToo(layer, Conformance.suite(layer).filter(({ group }) => group !== "expressions"))
 })
 
 const nullLayer = onArenas(WebGpu.layer({ flags: ["backend=null"], kernelCacheCapacity: 4 }))

@@ -40,15 +40,17 @@ const folder = Effect.acquireRelease(
 )
 
 /** The smallest map, painted in two squares, without a fleet. */
-const expected = Effect.gen(function*() {
-  const earth = yield* Earth.read
-  const [west, east] = yield* Effect.all([
-    Terrain.paint(earth, { x: 0, y: 0, size: 1024, scale: 1 }),
-    Terrain.paint(earth, { x: 1024, y: 0, size: 1024, scale: 1 })
-  ])
-  const row = (at: number) => [west, east].map((square) => square.subarray(at * 3072, (at + 1) * 3072))
-  return Buffer.concat(Array.from({ length: 1024 }, (_, at) => row(at)).flat())
-}).pipe(Effect.provide(BufferPool.layer()), Effect.provide([Host.layer(), NodeFileSystem.layer]))
+const expected = Effect.runSync(Effect.cached(
+  Effect.gen(function*() {
+    const earth = yield* Earth.read
+    const [west, east] = yield* Effect.all([
+      Terrain.paint(earth, { x: 0, y: 0, size: 1024, scale: 1 }),
+      Terrain.paint(earth, { x: 1024, y: 0, size: 1024, scale: 1 })
+    ])
+    const row = (at: number) => [west, east].map((square) => square.subarray(at * 3072, (at + 1) * 3072))
+    return Buffer.concat(Array.from({ length: 1024 }, (_, at) => row(at)).flat())
+  }).pipe(Effect.provide(BufferPool.layer()), Effect.provide([Host.layer(), NodeFileSystem.layer]))
+))
 
 /** A picture of this size that is not the expected one would take minutes to print. */
 const assertExpected = Effect.fnUntraced(function*(file: string) {

@@ -32,8 +32,8 @@ const share = Math.ceil(runs(200_000) / programs)
 /** If the share is large enough, all schedules with up to two deviations are tried before random ones. */
 const isDeep = share > 4_000
 
-/** About how many steps the schedules with one deviation may have together. Only programs of more than 1,300 steps have more. */
-const mostSteps = 2_000_000 * portion
+/** About how many steps the schedules with one deviation may have together. Only programs of more than 900 steps have more. */
+const mostSteps = 1_000_000 * portion
 
 /** Slabs of two units, so that leases of a scene share some. */
 const arena = PoolStrategy.arena({ unitBytes: 16, slabBytes: 32 })

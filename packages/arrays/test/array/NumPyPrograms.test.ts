@@ -110,10 +110,11 @@ const laws = (gpu: GpuLayer): void => {
           const { dtypes, traits } = (yield* CommandQueue.CommandQueue).info
           const known = programs.filter(({ types }) => types.every((dtype) => dtypes.has(dtype)))
           assert.isAbove(known.length, programs.length / 4)
-          // One kernel for each operation: where they compile slowly, every fourth program has enough of them.
-          const isShort = !isLazy && traits.compiling !== "none"
-          const tried = isShort ? known.filter((_, at) => at % 4 === 0) : known
-          for (const program of some(tried)) {
+          // What is fused is the same on every device. Where kernels compile slowly, a third shows what their language makes of it,
+          // and fewer are enough where each operation has a kernel.
+          const every = traits.compiling === "none" ? 1 : isLazy ? 3 : 12
+          const tried = known.filter((_, at) => at % every === 0)
+          for (const program of some(tried, 10)) {
             yield* Effect.scoped(run(program, isLazy))
           }
         }))

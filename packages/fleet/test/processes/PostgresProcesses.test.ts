@@ -17,11 +17,18 @@ const fleet = TestedFleet.layer({
   isProxied: true
 })
 
+/**
+ * A database has to do with who has the broker next. How the others lose a host does not depend on it: SQLite has both. The short run
+ * begins with another loss than there.
+ */
+const withBroker = combinations.filter(([, ofBroker]) => ofBroker)
+const tried = [...withBroker.slice(2), ...withBroker.slice(0, 2)]
+
 describeWith(["postgres"], "hosts on PostgreSQL", () => {
   layer(fleet, { excludeTestServices: true })((it) => {
     it.effect("serve many jobs of four clients fairly", () => manyJobs(isWhole ? 1_000 : 200))
 
-    for (const [loss, ofBroker] of some([...combinations.slice(2), ...combinations.slice(0, 2)], 2)) {
+    for (const [loss, ofBroker] of some(tried)) {
       it.effect(`go on when one ${loss.title}${ofBroker ? ", and the broker with it" : ""}`, () =>
         Effect.map(lose(loss, ofBroker), (told) => assert.isBelow(told, 3 * timing.hostTimeout)))
     }

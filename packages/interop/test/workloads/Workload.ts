@@ -14,6 +14,8 @@ export interface Course {
   readonly keeps?: boolean
   /** Whether the blocks of the pool are powers of two. */
   readonly doubles?: boolean
+  /** Layers of the model with a KV cache, which has two tensors for each. */
+  readonly layers?: number
 }
 
 /**

@@ -15,11 +15,11 @@ const input = (device: GPUDevice, ort: { readonly Tensor: TensorConstructor }, r
   return { tensor, write: (values: Float32Array<ArrayBuffer>) => device.queue.writeBuffer(buffer, 0, values) }
 }
 
-const layers = 24
 const promptLength = 512
 
-/** Decoding, token by token: after 512 tokens the keys and values of 24 layers, 48 tensors, grow by one row each. */
+/** Decoding, token by token: after 512 tokens the keys and values of usually 24 layers, 48 tensors, grow by one row each. */
 export const workload: Workload = async (device, course, stepped) => {
+  const { layers = 24 } = course
   const { ort, session } = await openSession(device, encode(attention(layers, true)), course)
   const next = random(4)
   const x = input(device, ort, 1)

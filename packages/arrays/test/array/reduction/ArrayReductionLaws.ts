@@ -8,6 +8,7 @@ import type { GpuError } from "effect-gpu-pool/GpuError"
 import * as Lease from "effect-gpu-pool/Lease"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { runs } from "../../../../../test/support/explore.ts"
 import { Random } from "../../../../testing/src/Random.ts"
 import * as DeviceArray from "../../../src/array/DeviceArray.ts"
 import { chainOf, runnerOn } from "../../kernels/ReductionModel.ts"
@@ -224,7 +225,7 @@ export const arrayReductionLaws = (
         Effect.gen(function*() {
           const { info } = yield* CommandQueue
           const types = testedTypes(info.dtypes)
-          for (let seed = 1; seed <= trials; seed++) {
+          for (let seed = 1; seed <= runs(trials, 6); seed++) {
             const of = new Random(seed)
             const known = yield* of.pick(layouts)(of.pick(types), anyShape(of), of)
             const options = { axis: of.pick(axesOf(known.model.shape.length)), keepDims: of.integer(0, 1) === 1 }
@@ -240,7 +241,7 @@ export const arrayReductionLaws = (
       "of recorded arrays are the same, without an array in between",
       () =>
         Effect.gen(function*() {
-          for (let seed = 1; seed <= Math.ceil(trials / 4); seed++) {
+          for (let seed = 1; seed <= runs(Math.ceil(trials / 4), 2); seed++) {
             const of = new Random(seed)
             const known = yield* of.pick(layouts)(of.pick(["f32", "i32", "u32"]), anyShape(of), of)
             const options = { axis: of.pick(axesOf(known.model.shape.length)) }
