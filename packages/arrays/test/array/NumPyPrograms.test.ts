@@ -20,8 +20,8 @@ interface Branch extends ReadonlyArray<Tree> {
   readonly 0: string
 }
 
-/** The place of an input, an option, or an operation with its operands. */
-type Tree = number | string | { readonly axis: number } | Branch
+/** The place of an input, an option, a number, or an operation with its operands. */
+type Tree = number | string | { readonly axis: number } | { readonly value: number } | Branch
 
 const isBranch = (tree: Tree): tree is Branch => Array.isArray(tree)
 
@@ -50,7 +50,9 @@ const operations = DeviceArray as unknown as {
 const compute = (tree: Branch | number, inputs: ReadonlyArray<DeviceArray.DeviceArray>): DeviceArray.Computed => {
   if (typeof tree === "number") return Effect.succeed(inputs[tree]!)
   const valueOf = (operand: Tree): Effect.Effect<unknown, GpuError.GpuError, DeviceArray.ArrayServices> =>
-    typeof operand === "number" || isBranch(operand) ? compute(operand, inputs) : Effect.succeed(operand)
+    typeof operand === "number" || isBranch(operand)
+      ? compute(operand, inputs)
+      : Effect.succeed(typeof operand === "object" && "value" in operand ? operand.value : operand)
   const operands = Effect.forEach(tree.slice(1), valueOf)
   return Effect.flatMap(operands, (values) => operations[tree[0]]!(...values))
 }

@@ -1,7 +1,8 @@
 """Writes programs.jsonl beside it: random programs of arrays of every type, and what NumPy 2.4 computes for them.
 
 A line has the inputs and the expected result, as [type, shape, bytes in hexadecimal], the tree of operations, and the types of all
-arrays in it. A tree is the place of an input, or a list of an operation's name and its operands; texts and objects in it are options.
+arrays in it. A tree is the place of an input, or a list of an operation's name and its operands; texts and objects in it are options,
+and {"value": n} is the number n. The last programs are sums of segments.
 NumPy computes in the types of this library: where NumPy would go to 64 bits although no operand has them, operands are cast to 32
 before; c64 is the only complex type. Floats are multiples of 1/4, so that every operation but division rounds in one way only, and
 division is only the last one, as are functions of complex numbers; sums and products of those are exact. Casts of floats to integers
@@ -14,7 +15,8 @@ import random
 import numpy as np
 
 SEED = 20260728
-COUNT = 720
+COUNT = 660
+SEGMENTS = 60
 TYPES = {
     "bool": np.bool_, "u8": np.uint8, "i8": np.int8, "u16": np.uint16, "i16": np.int16, "u32": np.uint32,
     "i32": np.int32, "u64": np.uint64, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
@@ -269,6 +271,48 @@ class Program:
             return ["matmul", len(self.inputs) - 2, len(self.inputs) - 1], np.matmul(*(cast(x, type) for x in arrays))
         return self.node(of.randint(1, 3))
 
+    def labels(self, length, count):
+        """Numbers of segments, one in four of which is that of none; some are computed."""
+        name = of.choice(["i32", "u32"])
+        lowest = 0 if name == "u32" else -2
+        x = np.array([of.randint(lowest, count + 1) for _ in range(length)], dtype=TYPES[name])
+        self.types.add(name)
+        self.inputs.append(x)
+        place = len(self.inputs) - 1
+        if of.random() < 0.5:
+            return place, x
+        y = np.array([of.randint(0, 1) for _ in range(length)], dtype=TYPES[name])
+        self.inputs.append(y)
+        return ["add", place, place + 1], x + y
+
+    def segments(self):
+        count = of.choice([0, 1, 2, 3, 3, 4, 4])
+        if of.random() < 0.3:
+            tree, x = self.labels(of.randint(1, 12), count)
+            self.types.add("u32")
+            inside = x[(x >= 0) & (x < count)]
+            return ["bincount", tree, {"value": count}], cast(np.bincount(inside, minlength=count), "u32")
+        while True:
+            # Without the inputs of a tree that was given up.
+            self.inputs, self.types = [], set()
+            a, x = self.node(of.randint(0, 2))
+            # Floats of operations may be so large or small that their sums are rounded, or no numbers.
+            if x.ndim > 0 and (isinstance(a, int) or kind(name_of(x)) not in "fc"):
+                break
+        axis = of.randint(0, x.ndim - 1)
+        labels, numbers = self.labels(x.shape[axis], count)
+        options = {"axis": axis}
+        dtype = summed(name_of(x))
+        if of.random() < 0.4 and kind(name_of(x)) not in "fc":
+            dtype = of.choice(["i64", "u64", "u32", "u8"])
+            options["dtype"] = dtype
+        self.types.add(dtype)
+        sums = np.zeros(x.shape[:axis] + (count,) + x.shape[axis + 1:], dtype=TYPES[dtype])
+        inside = (numbers >= 0) & (numbers < count)
+        rows = np.moveaxis(cast(x, dtype), axis, 0)
+        np.add.at(np.moveaxis(sums, axis, 0), numbers[inside], rows[inside])
+        return ["segmentSum", a, labels, {"value": count}, options], sums
+
 
 def anything_of(name, shape):
     while True:
@@ -305,9 +349,9 @@ def written(x):
 
 lines = []
 with np.errstate(all="ignore"):
-    while len(lines) < COUNT:
+    while len(lines) < COUNT + SEGMENTS:
         program = Program()
-        tree, result = program.last()
+        tree, result = program.last() if len(lines) < COUNT else program.segments()
         program.types.add(name_of(result))
         lines.append(json.dumps({
             "inputs": [written(x) for x in program.inputs],
