@@ -264,6 +264,10 @@ describe("Traced commands", () => {
       const { message } = yield* Effect.flip(CommandList.trace([x], ([x]) => SubRegion.make(x!, { size: 4 })))
       assert.include(message, "is a placeholder of a trace")
       yield* refuses("Unsupported", () => BufferPool.allocate(4, { usage: BufferUsage.storage }))
+      for (const bytes of [-1, 0.5, "much", undefined as never]) {
+        yield* refuses("InvalidRequest", (x) => BufferPool.reserve(added(x, 1), bytes))
+      }
+      yield* refuses("InvalidRequest", (x) => BufferPool.reserve(added(x, 1), 64, { onExhausted: "never" as never }))
       yield* refuses("InvalidRequest", () => BufferPool.allocate(-1))
       yield* refuses("InvalidRequest", (x) => CommandQueue.read(x, Float32Array))
       yield* hasStats({ activeBlocks: 1 })
@@ -323,6 +327,46 @@ describe("Traced commands", () => {
       yield* inside.run([x])
       deepStrictEqual(yield* read(x), [0])
       yield* hasStats({ activeBlocks: 1 })
+    })
+  )
+
+  test(
+    "are refused where a finalizer ends or moves what the program has after a run",
+    Effect.gen(function*() {
+      const x = yield* floats(1)
+      const outer = yield* Effect.scope
+      const ends: ReadonlyArray<(lease: BufferPool.PooledBuffer) => Effect.Effect<unknown, GpuError>> = [
+        Lease.release,
+        (lease) => Effect.scoped(Effect.flatMap(Effect.scope, (inner) => Lease.transfer(lease, inner))),
+        (lease) => Lease.transfer(lease, outer)
+      ]
+      for (const end of ends) {
+        const late = CommandList.trace(
+          [x],
+          ([x]) => Effect.andThen(Effect.addFinalizer(() => Effect.ignore(end(x!))), added(x!, 1))
+        )
+        const { reason } = yield* Effect.flip(late)
+        strictEqual(reason._tag, "InvalidRequest", reason.message)
+        assert.include(reason.message, "released or transferred a lease when the effect had returned")
+      }
+      const result = CommandList.trace(
+        [x],
+        ([x]) => Effect.tap(added(x!, 1), (y) => Effect.addFinalizer(() => Effect.ignore(Lease.release(y))))
+      )
+      assert.include((yield* Effect.flip(result)).message, "released or transferred a lease")
+      // Memory of a run ends with it in any case.
+      const scratch = yield* CommandList.trace(
+        [x],
+        ([x]) =>
+          Effect.as(Effect.tap(added(x!, 1), (y) => Effect.addFinalizer(() => Effect.orDie(Lease.release(y)))), x)
+      )
+      deepStrictEqual(yield* read((yield* scratch.run([x]))[0]), [1])
+      const inside = yield* CommandList.trace(
+        [x],
+        ([x]) => Effect.scoped(Effect.addFinalizer(() => Effect.orDie(Lease.release(x!))))
+      )
+      yield* inside.run([x])
+      yield* hasStats({ activeBlocks: 0 })
     })
   )
 

@@ -82,6 +82,20 @@ export const resolve = (
   )
 }
 
+/**
+ * The same of bytes that must be given.
+ *
+ * @internal
+ */
+export const required = (
+  operation: string,
+  name: string,
+  bytes: ByteAmount,
+  device: MemoryOf
+): number | GpuError =>
+  resolve(operation, name, { bytes }, device) ??
+    invalidRequest(operation, `${name} is not given`, `Pass bytes, as 1048576 or "1 MiB".`)
+
 /** The arguments of `resolve`, for its errors. */
 interface Given {
   readonly operation: string

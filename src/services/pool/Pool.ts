@@ -316,7 +316,7 @@ export const memoryControlsOf = (
     trimTo: (target) =>
       validated(
         `${service}.trimTo`,
-        (operation) => whileOpen(memory.trimTo(valid(requiredBytes(operation, "bytes", target, device))))
+        (operation) => whileOpen(memory.trimTo(valid(MemoryLimit.required(operation, "bytes", target, device))))
       ),
     freeHeld: whileOpen(memory.freeHeld),
     freeHeldOf: (queue) =>
@@ -350,14 +350,14 @@ export const controlsOf = <W, V extends Leasable, L extends Lease<V>, P>(
     ...memoryControlsOf(service, memory, budget, () => requests.source.closed),
     reserve: (amount, f, options = {}) =>
       validated(`${service}.reserve`, (operation) => {
-        const bytes = valid(requiredBytes(operation, "the reservation", amount, device))
+        const bytes = valid(MemoryLimit.required(operation, "the reservation", amount, device))
         return requests.reserve(bytes, (reserved) => f(poolOf(reserved)), options)
       }),
     exclusively: (effect) => requests.exclusively(effect),
     onOutOfMemory: (handler) => registered(requests, handler),
     budget: (limit, options = {}, called = "budget") =>
       validated(`${service}.${called}`, (operation) => {
-        const bytes = valid(requiredBytes(operation, "the budget", limit, device))
+        const bytes = valid(MemoryLimit.required(operation, "the budget", limit, device))
         const waitPolicy = valid(waitPolicyOf(operation, options, terms.waitPolicy))
         if (budget !== undefined && budget.chain.length >= Budget.mostNested) return nestedTooDeep(operation)
         const { label = terms.label } = options
@@ -460,22 +460,13 @@ const maxBytesOf = ({ core }: PoolRuntime, budget: Budget.Budget | undefined): n
 /** A whole number: fractions are dropped, and anything below 0 or NaN is 0. */
 const countOf = (count: number): number => Math.max(0, Math.floor(count) || 0)
 
-const requiredBytes = (
-  operation: string,
-  name: string,
-  bytes: MemoryLimit.ByteAmount,
-  device: DeviceInfo
-): number | GpuError =>
-  MemoryLimit.resolve(operation, name, { bytes }, device) ??
-    invalidRequest(operation, `${name} is not given`, `Pass bytes, as 1048576 or "1 MiB".`)
-
 const changedLimit = (
   operation: string,
   limit: MemoryLimit.ByteAmount | PoolLimit,
   device: DeviceInfo,
   budget: Budget.Budget | undefined
 ): number | GpuError => {
-  if (typeof limit !== "object" || limit === null) return requiredBytes(operation, "maxBytes", limit, device)
+  if (typeof limit !== "object" || limit === null) return MemoryLimit.required(operation, "maxBytes", limit, device)
   valid(LayerOptions.read(operation, PoolLimit, limit))
   if (budget !== undefined && limit.maxBytes === undefined && limit.maxFraction === undefined) {
     if (budget.owner.kind === "pool") return Infinity

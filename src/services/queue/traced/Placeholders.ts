@@ -14,7 +14,9 @@ import { type BufferUsage, defaultUsage } from "../../../domain/BufferUsage.ts"
 import type { DeviceInfo } from "../../../domain/device/DeviceInfo.ts"
 import { type GpuError, invalidRequest, type Released, released, unsupported } from "../../../domain/GpuError.ts"
 import type { Family } from "../../../domain/pool/machine/Request.ts"
+import * as MemoryLimit from "../../../domain/pool/MemoryLimit.ts"
 import { Block } from "../../../domain/pool/PoolBlock.ts"
+import { waitPolicyOf } from "../../../domain/pool/PoolOptions.ts"
 import type {
   AllocateAllOptions,
   BufferPool,
@@ -68,6 +70,9 @@ export class SlotBuffer extends DeviceBuffer {
   }
 }
 
+/** How the reservations of a trace wait: not at all, as there is room for each. */
+const waiting = { onExhausted: "wait", waitAtMost: Infinity } as const
+
 export class Placeholders implements LeaseOwner {
   /** Its own, so that no command but the traced ones takes a placeholder. */
   readonly deviceInfo: DeviceInfo
@@ -80,6 +85,9 @@ export class Placeholders implements LeaseOwner {
   readonly #captured = new Map<Lease, Lease>()
   readonly #slotOf = new WeakMap<AnyLease, Slot>()
   #hasReturned = false
+  /** Those that the program still has after a run: inputs and its own leases, and results. */
+  #lent: ReadonlyArray<AnyLease> = []
+  #results: ReadonlyArray<AnyLease> = []
 
   constructor(device: DeviceInfo) {
     this.#device = device
@@ -126,8 +134,21 @@ export class Placeholders implements LeaseOwner {
   }
 
   /** From now on there are no further commands and no further memory, so that the slots stay as they are. */
-  effectReturned(): void {
+  effectReturned(results: ReadonlyArray<AnyLease>): void {
     this.#hasReturned = true
+    const { loans } = this.#table
+    this.#lent = [...this.#table.live()].filter((lease) =>
+      lease.list === loans && this.#slotOf.get(lease)?.origin !== undefined
+    )
+    this.#results = results
+  }
+
+  /** InvalidRequest when a finalizer has ended or moved what the program still has after a run. */
+  lateEndProblem(operation: string): GpuError | undefined {
+    const { loans } = this.#table
+    return this.#lent.some(({ list }) => list !== loans) || this.#results.some(({ ended }) => ended === "released")
+      ? this.lateProblem(operation, "released or transferred a lease")
+      : undefined
   }
 
   /** InvalidRequest when the effect has returned. */
@@ -204,7 +225,12 @@ export class Placeholders implements LeaseOwner {
           (leases) => Effect.onExit(f(leases), () => this.#endLoans(Object.values<Lease>(leases)))
         ),
       // A run requests all its memory together, so it never waits with a part of it.
-      reserve: (_bytes, f) => f(traced),
+      reserve: (amount, f, options = {}) =>
+        validated("BufferPool.reserve", (operation) => {
+          valid(MemoryLimit.required(operation, "the reservation", amount, this.#device))
+          valid(waitPolicyOf(operation, options, waiting))
+          return f(traced)
+        }),
       exclusively: (effect) => effect,
       budget: (_limit, _options, called = "budget") =>
         invalidRequest(

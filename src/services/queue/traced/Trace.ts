@@ -60,12 +60,13 @@ const traceOn = <A, E, R>(
       Effect.suspend(() => f(stand)),
       (traced): Effect.Effect<Replay<A>, GpuError> => {
         const results: Array<Slot | PooledBuffer> = []
-        for (const lease of LeaseHolder.leases(traced)) {
+        const leases = LeaseHolder.leases(traced)
+        for (const lease of leases) {
           const slot = placeholders.slotOf(operation, lease)
           if (isGpuError(slot)) return slot
           results.push(slot ?? lease as PooledBuffer)
         }
-        placeholders.effectReturned()
+        placeholders.effectReturned([...leases])
         const memory = { slots: placeholders.slots, results, inputs: inputs.length, moved: placeholders.ownedBy(scope) }
         return Exit.succeed(new Replay(parts, dispatches, traced, noted.commands, memory))
       }
@@ -75,7 +76,7 @@ const traceOn = <A, E, R>(
       Effect.onExit((exit) =>
         Effect.flatMap(Effect.exit(Scope.close(scope, exit)), (closed) => placeholders.refusal ?? closed)
       ),
-      Effect.tap(() => placeholders.outlivingProblem(operation) ?? Exit.void),
+      Effect.tap(() => placeholders.lateEndProblem(operation) ?? placeholders.outlivingProblem(operation) ?? Exit.void),
       Effect.ensuring(Effect.sync(() => placeholders.end()))
     )
   })

@@ -221,7 +221,7 @@ describe("A compiled function", () => {
   )
 
   test(
-    "refuses a budget inside of it, and needs no reservation there",
+    "refuses a budget and late ends of arguments inside of it, and needs no reservation there",
     Effect.gen(function*() {
       const x = yield* f32(1, 2)
       const reserved = DeviceArray.compile((x: Floats) =>
@@ -231,6 +231,12 @@ describe("A compiled function", () => {
         )
       )
       deepStrictEqual(yield* numbersOf(yield* reserved(x)), [2, 3])
+      const wrong = DeviceArray.compile((x: Floats) => DeviceArray.scoped(DeviceArray.add(x, 1), { reserve: "some" }))
+      yield* fails(wrong(x), `BufferPool.reserve: the reservation "some" is no whole number of bytes`)
+      const ending = DeviceArray.compile((x: Floats) =>
+        Effect.tap(DeviceArray.add(x, 1), () => Effect.addFinalizer(() => Effect.ignore(Lease.release(x.lease!))))
+      )
+      yield* fails(ending(x), "released or transferred a lease when the effect had returned")
       const limited = DeviceArray.compile((x: Floats) => BufferPool.withBudget(DeviceArray.add(x, 1), 4))
       yield* fails(limited(x), "BufferPool.withBudget: this effect is traced")
       const inner = DeviceArray.compile((x: Floats) => DeviceArray.add(x, 1))
