@@ -128,9 +128,9 @@ const isNumber = (value: unknown): boolean => typeof value === "number"
  * **Details**
  *
  * Elements with another number, negative or from `count` on, are in no sum, as in JAX. The types are those of {@link sum}: integers
- * wrap, and f16 is summed in f32 and rounded once. Labels that are only recorded are computed first, into memory; elements that are only recorded are computed by
- * the kernel, without memory for them. The order of addition depends on the lengths and the kind of device only, so that
- * sums of one array, of a view and of a copy have the same bits in each run on a device.
+ * wrap, and f16 is summed in f32 and rounded once. Labels that are only recorded are computed first, into memory; elements that
+ * are only recorded are computed by the kernel, without memory for them. The order of addition depends on the lengths and the kind
+ * of device only, so that sums of one array, of a view and of a copy have the same bits in each run on a device.
  *
  * Where there are few segments, each element is read once, and each label once for up to eight rows: items add up parts of the axis, and
  * a second kernel adds up their sums, of which there are at most a quarter as many as elements. So the more segments there are, the fewer are
