@@ -48,8 +48,8 @@ export class Reduction {
   readonly commutative: boolean
   readonly #definition: ReductionDefinition
   readonly #first = new Map<Lanes, ReductionPass.ReductionPass>()
+  readonly #firstInFours = new Map<Lanes, ReductionPass.ReductionPass>()
   readonly #fours: Fours.Fours
-  #firstInFours: ReductionPass.ReductionPass | undefined
   readonly #further = new Map<Lanes, ReductionPass.ReductionPass>()
   readonly #runners = new WeakMap<DeviceInfo, Runner>()
 
@@ -61,24 +61,16 @@ export class Reduction {
     this.#fours = definition.commutative ? Fours.foursIn(definition.args, definition.map) : Fours.none
   }
 
-  /** The kernel from elements to states. */
-  first(lanes: Lanes): ReductionPass.ReductionPass {
-    let pass = this.#first.get(lanes)
+  /** The kernel from elements to states; `inFours` loads four elements at a time from the vectors that allow it. */
+  first(lanes: Lanes, inFours = false): ReductionPass.ReductionPass {
+    const fours = inFours ? this.#fours : Fours.none
+    const passes = fours.size === 0 ? this.#first : this.#firstInFours
+    let pass = passes.get(lanes)
     if (pass === undefined) {
-      pass = ReductionPass.generate(this.#firstOptions(), lanes)
-      this.#first.set(lanes, pass)
+      pass = ReductionPass.generate({ ...this.#definition, map: () => this.#definition.map }, lanes, fours)
+      passes.set(lanes, pass)
     }
     return pass
-  }
-
-  /** The same of a group of 64, which loads four elements at a time from some vectors; undefined where it can from none. */
-  get firstInFours(): ReductionPass.ReductionPass | undefined {
-    if (this.#fours.size === 0) return undefined
-    return this.#firstInFours ??= ReductionPass.generate(this.#firstOptions(), 64, this.#fours)
-  }
-
-  #firstOptions(): ReductionPass.PassOptions {
-    return { ...this.#definition, map: () => this.#definition.map }
   }
 
   /** The kernel from states to fewer states. Short rows do not need it. */
@@ -177,8 +169,7 @@ type PassOf = (division: Division) => ReductionPass.ReductionPass
  */
 const firstOf = (reduction: Reduction, { length, rows }: Rows, { queue }: Services): PassOf => {
   const inFours = rows === 1 && length % 4 === 0 && queue.info.traits.language.fours !== undefined
-  return ({ interleaved, lanes }) =>
-    (inFours && lanes === 64 && !interleaved ? reduction.firstInFours : undefined) ?? reduction.first(lanes)
+  return ({ interleaved, lanes }) => reduction.first(lanes, inFours && lanes === 64 && !interleaved)
 }
 
 const passes = (
